@@ -1,0 +1,1 @@
+"""What rules look at: plain data, read off the source or off a trace."""

@@ -1,0 +1,200 @@
+"""What the source says of the states in it: classes, the values built of them, jit sites, loops over them."""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+import msgspec
+
+from statelint.diagnostics import Location
+
+Framework = Literal["jax", "equinox", "flax.nnx"]
+"""Whose jit: plain jax traces every leaf, the other two hold Python values static."""
+
+
+class Kind(enum.Enum):
+    """What an expression, or an annotation, stands for, as far as the source alone can tell."""
+
+    INT = "int"
+    FLOAT = "float"
+    BOOL = "bool"
+    COMPLEX = "complex"
+    STRING = "str"
+    NONE = "None"
+    TUPLE = "tuple"
+    LIST = "list"
+    DICT = "dict"
+    SET = "set"
+    CALLABLE = "callable"
+    ARRAY = "array"
+    NUMPY = "numpy"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_number(self) -> bool:
+        """A Python number or bool."""
+        return self in (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.COMPLEX)
+
+    @property
+    def is_mutable(self) -> bool:
+        """A container that can be changed in place."""
+        return self in (Kind.LIST, Kind.DICT, Kind.SET)
+
+    @property
+    def is_array(self) -> bool:
+        """A jax or a NumPy array."""
+        return self in (Kind.ARRAY, Kind.NUMPY)
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """An expression that becomes a field of a state.
+
+    Attributes:
+        text: as written, on one line.
+        number: the value of a literal Python number; None for anything else.
+        weak: it makes a weakly typed jax array (FACTS: `jnp.asarray(0.0)`, `jnp.full(s, 1.0)` ...). A bare Python
+            number is weak too, but is told by its kind.
+        buffer: names the device buffer that it holds. Two expressions with the same name hold the same buffer; None:
+            a buffer of its own, no buffer, or not to be told.
+    """
+
+    text: str
+    at: Location
+    kind: Kind = Kind.UNKNOWN
+    number: int | float | None = None
+    weak: bool = False
+    buffer: str | None = None
+
+
+class StateField(msgspec.Struct, frozen=True):
+    """A field of a class that JAX flattens.
+
+    Attributes:
+        static: part of the treedef (aux data), not a leaf.
+        counter: its name is that of a step counter.
+        resizes: its name is that of a size or a rank, which must be static since shapes depend on it.
+    """
+
+    name: str
+    at: Location
+    annotation: str = ""
+    kind: Kind = Kind.UNKNOWN
+    default: Expression | None = None
+    static: bool = False
+    counter: bool = False
+    resizes: bool = False
+
+
+class StateClass(msgspec.Struct, frozen=True):
+    """A class that JAX flattens.
+
+    Attributes:
+        name: dotted, with its module (`train.state.TrainState`).
+        flavour: how it was made a pytree: a key of the table of flavours.
+        framework: under whose jit its values usually go.
+        is_state: its name says that it is carried from step to step; else it may be a model or a configuration.
+        fields: its own and the inherited ones, in the order of the constructor.
+        own: names of the fields that this class itself declares.
+    """
+
+    name: str
+    at: Location
+    flavour: str
+    framework: Framework = "jax"
+    is_state: bool = False
+    fields: tuple[StateField, ...] = ()
+    own: frozenset[str] = frozenset()
+
+    @property
+    def own_fields(self) -> tuple[StateField, ...]:
+        """The fields that this class itself declares: those that findings at its lines are about."""
+        return tuple(field for field in self.fields if field.name in self.own)
+
+    @property
+    def short_name(self) -> str:
+        """Without the module."""
+        return self.name.rsplit(".", 1)[-1]
+
+
+class StateItem(msgspec.Struct, frozen=True):
+    """One entry of a value that builds a state.
+
+    Attributes:
+        path: where it goes, as the user would write it below the state (`opt.mu`, `['w']`, `[0]`).
+        name: the last name on that path; empty for a position of a tuple.
+        field: the class's field, when the value is of a known class.
+    """
+
+    path: str
+    name: str
+    value: Expression
+    field: StateField | None = None
+    counter: bool = False
+
+    @property
+    def is_static(self) -> bool:
+        """Known to be part of the treedef."""
+        return self.field is not None and self.field.static
+
+
+class StateValue(msgspec.Struct, frozen=True):
+    """An expression that builds a state: a constructor call, `.create`, `.replace`, `tree_at`, a dict, a tuple.
+
+    Attributes:
+        text: what is called, or a short form of the literal.
+        cls: the class of the value; None for a dict or tuple, or when it is not to be told.
+        is_state: by its class, by the name that it is bound to, or by the function that returns it.
+        traced: it is built while a step or a jitted function is traced, so that its leaves are fresh buffers.
+        donates: a jit site in the same file donates.
+    """
+
+    text: str
+    at: Location
+    items: tuple[StateItem, ...]
+    cls: StateClass | None = None
+    framework: Framework = "jax"
+    is_state: bool = False
+    traced: bool = False
+    donates: bool = False
+
+
+class AttributeUpdate(msgspec.Struct, frozen=True):
+    """`model.count = model.count + 1` inside a step: an attribute changed in place."""
+
+    attribute: str
+    at: Location
+    value: Expression
+    counter: bool = False
+
+
+class StepFunction(msgspec.Struct, frozen=True):
+    """A function that is a step, as far as the source shows: it is jitted, or named like one.
+
+    Attributes:
+        framework: whose jit it runs under; None when the source shows none.
+        updates: attributes of its parameters that it changes in place by a number.
+    """
+
+    name: str
+    at: Location
+    framework: Framework | None = None
+    updates: tuple[AttributeUpdate, ...] = ()
+
+
+class SyntaxFault(msgspec.Struct, frozen=True):
+    """A file that cannot be read as Python."""
+
+    at: Location
+    message: str
+
+
+class UnusedIgnore(msgspec.Struct, frozen=True):
+    """An ignore comment, or a code in one, that silences nothing.
+
+    Attributes:
+        codes: those that silence nothing; empty when the comment names none.
+    """
+
+    at: Location
+    codes: tuple[str, ...]

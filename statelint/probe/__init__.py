@@ -1,0 +1,1 @@
+"""JAX to model. The only folder that imports jax; the linter itself does so only in the worker process."""

@@ -1,0 +1,1 @@
+"""Diagnostics to text, one format a file."""

@@ -1,0 +1,1 @@
+"""Code to model, never running it. The only folder that imports libcst."""
