@@ -1,11 +1,25 @@
 """statelint: a linter for JAX state trees.
 
-Importing this imports neither jax nor libcst nor anything but the standard library.
+Importing this imports neither jax nor libcst, only the standard library; a probe declared in a module costs that
+module nothing.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from statelint.probe.declare import Probe
 
+if TYPE_CHECKING:
+    from statelint.api import assert_stable, check, trace
+
 __version__ = "0.1.0"
-__all__ = ["Probe", "__version__"]
+__all__ = ["Probe", "__version__", "assert_stable", "check", "trace"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("assert_stable", "check", "trace"):
+        from statelint import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'statelint' has no attribute {name!r}")

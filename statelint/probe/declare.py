@@ -49,6 +49,13 @@ class Probe:
 
     def __post_init__(self) -> None:
         """Remember the line that declares it."""
-        frame = sys._getframe(2)
-        object.__setattr__(self, "site", (frame.f_code.co_filename, frame.f_lineno))
+        object.__setattr__(self, "site", caller())
         declared.append(self)
+
+
+def caller() -> tuple[str, int]:
+    """The file and line outside statelint that called into it."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "statelint":
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

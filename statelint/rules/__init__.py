@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 
 from statelint.diagnostics import Diagnostic, Fix, Location, Related, Severity
+from statelint.model.trace import ProbeFailure, StepTrace
 
 Detect = Callable[[typing.Any], Iterator[Diagnostic]]
 
@@ -129,11 +130,14 @@ def in_source(parts: Iterable[object]) -> Iterator[Diagnostic]:
             yield from detect(part)
 
 
-def in_trace(part: object) -> Iterator[Diagnostic]:
-    """What the rules say of one part of the trace model."""
+def in_trace(part: StepTrace | ProbeFailure) -> Iterator[Diagnostic]:
+    """What the rules say of one trace, or of its failure, with the probe as a related place."""
+    probe = part.probe
     for detect in _by_type("in_trace").get(type(part), ()):
         for finding in detect(part):
-            yield msgspec.structs.replace(finding, detector="probe")
+            declared = Related(probe.at, f"probe {probe.name} is declared here")
+            related = finding.related if finding.location == probe.at else (*finding.related, declared)
+            yield msgspec.structs.replace(finding, detector="probe", probe=probe.name, related=related)
 
 
 @functools.cache

@@ -1,0 +1,77 @@
+"""Whose line is it: the user's frames among those of a traceback or of a traced operation."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sysconfig
+import traceback
+from typing import Any
+
+Place = dict[str, Any]
+"""A location as the model's `Location` has it: path, line, column from 1."""
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_STDLIB = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
+_SUMMARY = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))? \((?P<function>.*)\)")
+
+
+@functools.cache
+def is_users(path: str) -> bool:
+    """Whether a file is the user's own: not of Python, of an installed package, or of statelint."""
+    path = os.path.abspath(path)
+    installed = re.search(r"[/\\](?:site|dist)-packages[/\\]", path)
+    return os.path.isfile(path) and not installed and not path.startswith((*_STDLIB, os.path.join(_OURS, "")))
+
+
+def place(path: str, line: int, column: int = 0) -> Place:
+    """A location. ``column`` counts UTF-8 bytes from 0, as Python and JAX count them."""
+    text = source_line(path, line).encode()[:column].decode(errors="replace") if column else ""
+    return {"path": os.path.abspath(path), "line": line, "column": len(text) + 1}
+
+
+def source_line(path: str, line: int) -> str:
+    """One line of a file; empty where there is none."""
+    lines = _lines(path)
+    return lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+@functools.cache
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().split("\n")
+    except OSError:
+        return []
+
+
+def of_operation(source_info: Any) -> list[Place]:
+    """The user's frames of a traced operation, innermost first."""
+    from jax.extend import source_info_util
+
+    summary = source_info_util.summarize(source_info, num_frames=64)
+    # summarize writes the outermost frame first.
+    found = [_SUMMARY.fullmatch(line) for line in reversed(summary.splitlines())]
+    return [
+        place(match["path"], int(match["line"]), int(match["column"] or 0))
+        for match in found
+        if match and is_users(match["path"])
+    ]
+
+
+def of_error(error: BaseException) -> Place | None:
+    """The user's line that an exception comes from; for a syntax error, the line that does not parse."""
+    if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
+        return place(error.filename, error.lineno or 1)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
+    if frames:
+        return place(frames[-1].filename, frames[-1].lineno or 1, frames[-1].colno or 0)
+    inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return of_error(inner) if inner is not None else None
+
+
+def one_line(error: BaseException, limit: int = 240) -> str:
+    """An exception on one line of at most ``limit`` characters."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text if len(text) <= limit else text[: limit - 3] + '...'}" if text else type(error).__name__

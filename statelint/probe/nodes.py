@@ -1,0 +1,109 @@
+"""A pytree as a person sees it: paths as one would write them, node types, static fields."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+BUILTIN = (dict, list, tuple, type(None))
+"""Containers whose treedef holds their keys, and nothing else that a user set."""
+
+
+@dataclasses.dataclass
+class Node:
+    """One node or leaf of a pytree.
+
+    Attributes:
+        path: below the state, as the user would write it.
+        name: the last name on the path: a field, a key, or empty for a position.
+        kind: the node's type; of a leaf, the leaf's type.
+        owner, position: the type of the node above, and the place among its children.
+        children: in the treedef's own order; None for a leaf.
+        statics: what of the node is part of the treedef: its static fields by name, or its aux data.
+    """
+
+    path: str
+    name: str
+    value: Any
+    kind: type
+    owner: type | None = None
+    position: int = 0
+    children: list[Node] | None = None
+    statics: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    def leaves(self) -> Iterator[Node]:
+        """The leaves below, in the treedef's own order."""
+        return (node for node in self.walk() if node.children is None)
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below, parents first."""
+        stack = [self]
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(reversed(node.children or ()))
+
+
+def describe(tree: Any) -> Node:
+    """The tree as nodes.
+
+    Raises:
+        whatever a class raises when it is flattened.
+    """
+    root = Node("", "", tree, type(tree))
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        entries, treedef = one_level(node.value)
+        if entries is None:
+            continue
+        node.children = [
+            Node(node.path + suffix if suffix[0] == "[" or node.path else suffix[1:], name, child, type(child), node.kind, place)
+            for place, ((suffix, name), child) in enumerate((_spell(key, node.value, child), child) for key, child in entries)
+        ]
+        node.statics = _statics(node, treedef)
+        stack.extend(reversed(node.children))
+    return root
+
+
+def one_level(tree: Any) -> tuple[list[tuple[Any, Any]] | None, Any]:
+    """A node's children with their keys, and its treedef with a leaf for each child. A leaf has no children: None."""
+    entries, treedef = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda node: node is not tree)
+    if len(entries) == 1 and not entries[0][0]:
+        return None, treedef
+    return [(path[0], child) for path, child in entries], treedef
+
+
+def is_leaf(tree: Any) -> bool:
+    """Whether JAX takes it as a leaf, whatever it is."""
+    return one_level(tree)[0] is None
+
+
+def _spell(key: Any, parent: Any, child: Any) -> tuple[str, str]:
+    """A key as it is written behind its parent, and the bare name."""
+    if isinstance(key, jax.tree_util.GetAttrKey):
+        return f".{key.name}", str(key.name)
+    if isinstance(key, jax.tree_util.DictKey):
+        return f"[{key.key!r}]", str(key.key)
+    if isinstance(key, jax.tree_util.SequenceKey):
+        return f"[{key.idx}]", ""
+    # A class registered without keys: the attribute that holds this very child is what its user would write.
+    for name, value in getattr(parent, "__dict__", {}).items():
+        if value is child:
+            return f".{name}", str(name)
+    index = getattr(key, "key", key)
+    return f"[<child {index}>]", ""
+
+
+def _statics(node: Node, treedef: Any) -> dict[str, Any]:
+    if issubclass(node.kind, BUILTIN):
+        return {}
+    children = {child.name for child in node.children or ()}
+    if dataclasses.is_dataclass(node.kind):
+        names = [field.name for field in dataclasses.fields(node.kind) if field.name not in children]
+        return {name: getattr(node.value, name) for name in names if hasattr(node.value, name)}
+    aux = treedef.node_data()[1]
+    return {} if aux is None or aux == () else {"aux": aux}

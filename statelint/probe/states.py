@@ -1,0 +1,127 @@
+"""A state between two calls, and how two of them compare: by call key, by structure, by likeness."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+from statelint.probe import leaves
+from statelint.probe.nodes import Node, describe
+
+
+@dataclasses.dataclass
+class State:
+    """What the next call's key is made of.
+
+    Attributes:
+        root: the tree as nodes; its leaves may be spent tracers, of which only types and paths are read.
+        values: for each leaf, its aval when the adapter traces it, else the leaf itself.
+        treedef: with the static fields.
+    """
+
+    root: Node
+    values: list[Any]
+    treedef: Any
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @functools.cached_property
+    def by_path(self) -> dict[str, tuple[Node, Any, int]]:
+        """Each leaf's node, value and place in the treedef's order."""
+        found = enumerate(zip(self.root.leaves(), self.values, strict=True))
+        return {node.path: (node, value, place) for place, (node, value) in found}
+
+    def key_equals(self, other: State) -> bool:
+        """Whether a jit that has seen the one takes its executable for the other.
+
+        A comparison that raises is no match; jit raises there too.
+        """
+        return self.treedef_equals(other) and all(map(same, self.values, other.values))
+
+    def treedef_equals(self, other: State) -> bool:
+        """Whether the treedefs are equal; not when the comparison raises."""
+        return bool(equal(self.treedef, other.treedef))
+
+    def restored(self) -> State:
+        """The state as a checkpoint brings it back: traced leaves strong, all else as it is."""
+        return State(self.root, [leaves.strong(value) if is_aval(value) else value for value in self.values], self.treedef)
+
+    def weak_paths(self) -> list[str]:
+        """The paths of the weakly typed leaves."""
+        return [path for path, (_, value, _) in self.by_path.items() if is_aval(value) and value.weak_type]
+
+    def comes_to_rest(self, after: State) -> bool:
+        """Whether only dtypes and weak types changed since: those settle by themselves, the rest may never."""
+        return self.treedef_equals(after) and all(
+            one.shape == other.shape if is_aval(one) and is_aval(other) else same(one, other)
+            for one, other in zip(self.values, after.values, strict=True)
+        )
+
+
+def is_aval(value: Any) -> bool:
+    """A traced leaf, rather than one that is held static."""
+    return isinstance(value, jax.ShapeDtypeStruct)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two leaves make the same key."""
+    if is_aval(one) and is_aval(other):
+        return (one.shape, one.dtype, one.weak_type) == (other.shape, other.dtype, other.weak_type)
+    return is_aval(one) == is_aval(other) and bool(equal(one, other))
+
+
+def equal(one: Any, other: Any) -> bool | None:
+    """Equality as a treedef sees it: an object equals itself, then `==`. None when `==` gives no truth value."""
+    try:
+        return bool((one,) == (other,))
+    except Exception:
+        return None
+
+
+def differences(before: Node, after: Node) -> Iterator[tuple[str, str | None, str | None, Node]]:
+    """Where two trees differ in structure: path, before and after in words, and the node to look for in the source."""
+    one_is_leaf = (before.children is None) != (after.children is None)
+    if one_is_leaf or (before.children is not None and before.kind is not after.kind):
+        yield before.path, _in_words(before, after), _in_words(after, before), after
+        return
+    ours, theirs = ({child.path: child for child in node.children or ()} for node in (before, after))
+    for path, child in ours.items():
+        if path in theirs:
+            yield from differences(child, theirs[path])
+        else:
+            yield path, _in_words(child), None, child
+    for path, child in theirs.items():
+        if path not in ours:
+            yield path, None, _in_words(child), child
+
+
+def _in_words(node: Node, other: Node | None = None) -> str:
+    if node.children is None:
+        return "a leaf"
+    if node.kind is type(None):
+        return "None"
+    if not node.children and node.kind in (tuple, list, dict):
+        return f"an empty {node.kind.__name__}"
+    if other is not None and node.kind is not other.kind and node.kind.__name__ == other.kind.__name__:
+        return f"{node.kind.__module__}.{node.kind.__qualname__}"
+    return node.kind.__name__
+
+
+def likeness(tree: Any, state: State) -> float:
+    """How much a tree is like a state: 4 for an equal treedef, 1 for the same root, up to 2 for equal leaves."""
+    same_treedef = equal(jax.tree_util.tree_structure(tree), state.treedef)
+    # A treedef that cannot be compared (an array in a static field) is still the state's.
+    score = 0.0 if same_treedef is False else 4.0
+    before = {path: value for path, (_, value, _) in state.by_path.items()}
+    after = {node.path: node.value for node in describe(tree).leaves()}
+    common = before.keys() & after.keys()
+    if common:
+        shaped = sum(getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common)
+        score += (len(common) + shaped) / len(before.keys() | after.keys())
+    same_root = type(tree) is state.root.kind and type(tree) not in (tuple, list)
+    return score + same_root

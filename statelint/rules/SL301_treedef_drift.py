@@ -1,0 +1,52 @@
+"""The state that comes out of the step has another treedef than the one that went in.
+
+## What it does
+Compares the two treedefs by path: keys that come or go, a list for a tuple, a dict for a FrozenDict, `None` where an array
+will be, one namedtuple class for another with the same fields.
+
+## What JAX does
+The treedef is part of the key of jit's cache: a plain loop compiles once more at call 2, and again whenever the structure
+changes. `lax.scan` and `lax.while_loop` refuse such a carry, and a checkpoint of one structure does not restore into the
+other. `None` and `()`, `None` and an array, `dict` and `FrozenDict`, two namedtuple classes with the same fields are all
+different.
+
+## Example
+```python
+def init(params):
+    return {"params": params, "grad_norm": None}
+
+
+def step(state, grads):
+    return {"params": ..., "grad_norm": optax.global_norm(grads)}
+```
+
+## Use instead
+Start with what the step gives back:
+
+```python
+def init(params):
+    return {"params": params, "grad_norm": jnp.zeros((), jnp.float32)}
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Severity
+from statelint.model.trace import StepTrace
+from statelint.rules import Rule
+
+RULE = Rule("SL301", "treedef-drift", Severity.ERROR)
+
+
+def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
+    """A place at which the two treedefs differ."""
+    for change in trace.structure:
+        if change.before is None:
+            what = f"the step adds {change.label} ({change.after})"
+        elif change.after is None:
+            what = f"the step drops {change.label} ({change.before})"
+        else:
+            what = f"{change.label} goes into call {change.call} as {change.before} and comes out as {change.after}"
+        yield RULE.at(trace.at(change.produced), f"{what}: {trace.cost}", field=change.path)

@@ -1,0 +1,52 @@
+"""An ignore comment that silences nothing.
+
+## What it does
+
+Finds `# statelint: ignore`, `# statelint: ignore-file` and `# noqa: SL...` comments, and single codes in
+them, that silence no finding. A code that no rule has is one of them.
+
+What a run cannot judge is left alone: codes of rules that are not selected, codes that only the probe can
+find when it did not run, a bare `# noqa`, which may be meant for another tool, and a bare
+`# statelint: ignore` when some rules or the probe did not run.
+
+## Why is this bad
+
+The comment was written for a fault that is gone, or for another line. It will silence the next fault that
+appears there, and nobody will see it.
+
+## Example
+
+```python
+step = jnp.zeros((), jnp.int32)  # statelint: ignore[SL101]
+```
+
+## Use instead
+
+```python
+step = jnp.zeros((), jnp.int32)
+```
+
+No comment silences this rule, or every forgotten comment could be silenced by another; `ignore = ["SL901"]`
+and `per-file-ignores` in the configuration do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Fix, Severity
+from statelint.model.source import UnusedIgnore
+from statelint.rules import Rule
+
+RULE = Rule("SL901", "unused-ignore", Severity.WARNING)
+
+
+def in_source(ignore: UnusedIgnore) -> Iterator[Diagnostic]:
+    """A comment, or some of its codes, that silenced nothing."""
+    if ignore.codes:
+        codes = ", ".join(ignore.codes)
+        yield RULE.at(
+            ignore.at, f"nothing here is silenced by ignoring {codes}", fix=Fix(True, f"Remove {codes}")
+        )
+    else:
+        yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "Remove the comment"))

@@ -1,0 +1,37 @@
+"""A declared probe could not be imported or traced, so what it is about was not checked.
+
+## What it does
+Reports a probe whose modules raise when they are imported, whose step or state raises when it is traced, whose result holds no
+state, or whose process ended, hung, forked or printed without end. It stands at the user's line that failed, or at the
+probe's own line where there is none.
+
+## What JAX does
+Nothing: this is not about JAX. A probe that did not run says nothing of the step, and "not checked" is never "clean".
+
+## Example
+```python
+probe = Probe(step=train_step, state=create_state, args=("f32[16,8]",))  # train_step takes two batches
+```
+
+## Use instead
+Run the step once by hand on the same arguments: what jit says there is what the probe met. Where the project has an interpreter of
+its own, name it (`--python .venv/bin/python`), and leave all probes out with `--no-probe` where none can run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Severity
+from statelint.model.trace import ProbeFailure, StepTrace
+from statelint.rules import Rule
+
+RULE = Rule("SL902", "probe-failed", Severity.ERROR)
+
+
+def in_trace(part: ProbeFailure | StepTrace) -> Iterator[Diagnostic]:
+    """A probe that failed, or a step that fails on its own result for no reason that another rule can see."""
+    if isinstance(part, ProbeFailure):
+        yield RULE.at(part.at, f"probe {part.probe.name} failed: {part.message}")
+    elif part.refused is not None and not part.is_drifting:
+        yield RULE.at(part.probe.at, f"probe {part.probe.name} failed at its own result: {part.cost}")
