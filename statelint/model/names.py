@@ -1,4 +1,4 @@
-"""What is called a state and what a counter: a short heuristic over names, which the configuration can replace.
+"""What is called a state and what a counter: a short heuristic over names; the configuration can replace it.
 
 Patterns are shell patterns, matched without regard to case against a name without its leading underscores.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
+from collections.abc import Iterable
 
 STATE_NAMES: tuple[str, ...] = ("*state", "*states", "state_*", "*carry")
 """Names of classes, variables and dict keys that are carried from step to step."""
@@ -33,6 +34,69 @@ COUNTER_NAMES: tuple[str, ...] = (
     "t",
 )
 """Names of leaves that count steps."""
+
+LIMIT_NAMES: tuple[str, ...] = (
+    "max_*",
+    "min_*",
+    "total_*",
+    "warmup_*",
+    "decay_*",
+    "transition_*",
+    "every_*",
+    "*_every_*",
+    "*_per_*",
+)
+"""Names of settings that look like counters but bound one: never counters."""
+
+PARAMS_NAMES: tuple[str, ...] = ("params", "*_params", "parameters", "variables", "weights")
+"""Names of values that are trees of arrays."""
+
+INIT_NAMES: tuple[str, ...] = (
+    "init",
+    "init_*",
+    "*_init",
+    "initial_*",
+    "initialize",
+    "reset",
+    "create_*",
+    "make_*state*",
+)
+"""Names of functions that build the first state."""
+
+STEP_NAMES: tuple[str, ...] = (
+    "*step*",
+    "*update*",
+    "*body*",
+    "*apply*",
+    "*loss*",
+    "*forward*",
+    "*rollout*",
+    "call",
+)
+"""Names of functions that are traced as a rule: the leaves that they build are fresh buffers."""
+
+EXPECTED_NAMES: tuple[str, ...] = ("expected*", "want", "want_*")
+"""Names of what a test compares with: it is never carried."""
+
+BUILDER_NAMES: tuple[str, ...] = ("test*", "make_*", "create_*", "build_*", "get_*", "init*")
+"""Names of functions that are no steps, whatever else is in their name: they build one, or test one."""
+
+STATE_KEYS: tuple[str, ...] = (
+    "params",
+    "opt_state",
+    "optimizer_state",
+    "optim_state",
+    "mu",
+    "nu",
+    "ema",
+    "*ema_params",
+    "target_params",
+    "momentum",
+    "velocity",
+)
+"""Keys of a state. A dict with one of them and another of these or of `STATE_KEYS_TOO` is one."""
+
+STATE_KEYS_TOO: tuple[str, ...] = ("step", "count", "key", "rng", "rng_key", "prng_key", "batch_stats")
 
 SIZE_NAMES: tuple[str, ...] = (
     "*ndim*",
@@ -62,7 +126,9 @@ class Names:
         counters: patterns for counters, in place of `COUNTER_NAMES`.
     """
 
-    def __init__(self, states: tuple[str, ...] = STATE_NAMES, counters: tuple[str, ...] = COUNTER_NAMES) -> None:
+    def __init__(
+        self, states: tuple[str, ...] = STATE_NAMES, counters: tuple[str, ...] = COUNTER_NAMES
+    ) -> None:
         self.states = states
         self.counters = counters
 
@@ -72,13 +138,42 @@ class Names:
 
     def is_counter(self, name: str) -> bool:
         """Whether a leaf of this name counts steps."""
-        return _matches(name, self.counters)
+        return _matches(name, self.counters) and not _matches(name, LIMIT_NAMES)
 
     def is_size(self, name: str) -> bool:
         """Whether a field of this name decides a shape."""
         return _matches(name, SIZE_NAMES) and not self.is_counter(name)
 
+    def is_state_dict(self, keys: Iterable[str]) -> bool:
+        """Whether a dict of these keys is a state, whatever it is called."""
+        sure, likely = 0, 0
+        for key in keys:
+            sure += _matches(key, STATE_KEYS)
+            likely += _matches(key, STATE_KEYS_TOO)
+        return sure > 0 and sure + likely > 1
 
+
+def is_params(name: str) -> bool:
+    """Whether a value of this name is a tree of arrays."""
+    return _matches(name, PARAMS_NAMES)
+
+
+def is_init(name: str) -> bool:
+    """Whether a function of this name builds the first state."""
+    return _matches(name, INIT_NAMES)
+
+
+def is_step(name: str) -> bool:
+    """Whether a function of this name is traced as a rule."""
+    return _matches(name, STEP_NAMES) and not _matches(name, BUILDER_NAMES)
+
+
+def is_expected(name: str) -> bool:
+    """Whether a test compares with what has this name."""
+    return _matches(name, EXPECTED_NAMES)
+
+
+@functools.lru_cache(maxsize=4096)
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return bool(_compiled(patterns).fullmatch(name.strip("_").lower()))
 

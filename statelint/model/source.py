@@ -53,10 +53,10 @@ class Expression(msgspec.Struct, frozen=True):
     Attributes:
         text: as written, on one line.
         number: the value of a literal Python number; None for anything else.
-        weak: it makes a weakly typed jax array (FACTS: `jnp.asarray(0.0)`, `jnp.full(s, 1.0)` ...). A bare Python
+        weak: it makes a weakly typed jax array (`jnp.asarray(0.0)`, `jnp.full(s, 1.0)` ...). A bare Python
             number is weak too, but is told by its kind.
-        buffer: names the device buffer that it holds. Two expressions with the same name hold the same buffer; None:
-            a buffer of its own, no buffer, or not to be told.
+        buffer: names the device buffer that it holds. Two expressions with the same name hold the same one;
+            None: a buffer of its own, no buffer, or not to be told.
     """
 
     text: str
@@ -65,6 +65,11 @@ class Expression(msgspec.Struct, frozen=True):
     number: int | float | None = None
     weak: bool = False
     buffer: str | None = None
+
+    @property
+    def starts_count(self) -> bool:
+        """A literal int from which a counter starts."""
+        return self.kind is Kind.INT and self.number in (-1, 0, 1)
 
 
 class StateField(msgspec.Struct, frozen=True):
@@ -93,7 +98,7 @@ class StateClass(msgspec.Struct, frozen=True):
         name: dotted, with its module (`train.state.TrainState`).
         flavour: how it was made a pytree: a key of the table of flavours.
         framework: under whose jit its values usually go.
-        is_state: its name says that it is carried from step to step; else it may be a model or a configuration.
+        is_state: its name says that it is carried from step to step; else it may be a model or settings.
         fields: its own and the inherited ones, in the order of the constructor.
         own: names of the fields that this class itself declares.
     """
@@ -110,6 +115,11 @@ class StateClass(msgspec.Struct, frozen=True):
     def own_fields(self) -> tuple[StateField, ...]:
         """The fields that this class itself declares: those that findings at its lines are about."""
         return tuple(field for field in self.fields if field.name in self.own)
+
+    @property
+    def holds_leaves(self) -> bool:
+        """Its defaults are leaves; a NamedTuple that is not named like a state may be a mere record."""
+        return self.is_state or self.flavour != "NamedTuple"
 
     @property
     def short_name(self) -> str:
@@ -133,13 +143,18 @@ class StateItem(msgspec.Struct, frozen=True):
     counter: bool = False
 
     @property
+    def label(self) -> str:
+        """The path as messages write it."""
+        return label(self.path)
+
+    @property
     def is_static(self) -> bool:
         """Known to be part of the treedef."""
         return self.field is not None and self.field.static
 
 
 class StateValue(msgspec.Struct, frozen=True):
-    """An expression that builds a state: a constructor call, `.create`, `.replace`, `tree_at`, a dict, a tuple.
+    """An expression that builds a state: a constructor call, `.create`, `.replace`, a dict, a tuple.
 
     Attributes:
         text: what is called, or a short form of the literal.
@@ -198,3 +213,8 @@ class UnusedIgnore(msgspec.Struct, frozen=True):
 
     at: Location
     codes: tuple[str, ...]
+
+
+def label(path: str) -> str:
+    """A path as messages write it: one that starts with a subscript has the state's name before it."""
+    return f"state{path}" if path.startswith("[") else path

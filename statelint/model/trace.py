@@ -6,6 +6,7 @@ The worker prints these as JSON; the decoder checks every field, so that what ru
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -63,7 +64,9 @@ class Change(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`goes into call 1 as float32[] and comes out as weak float32[]`."""
-        return f"goes into call {self.call} as {self.before.described} and comes out as {self.after.described}"
+        return (
+            f"goes into call {self.call} as {self.before.described} and comes out as {self.after.described}"
+        )
 
 
 class LeafTrace(msgspec.Struct, frozen=True):
@@ -124,6 +127,7 @@ class StaticTrace(msgspec.Struct, frozen=True):
 
     Attributes:
         owner: the class whose field it is.
+        declared: the line of that class that declares it.
         value: short repr.
         changed: the step gives back another value (by `==`, as the treedef compares).
         after: short repr of that other value.
@@ -140,6 +144,7 @@ class StaticTrace(msgspec.Struct, frozen=True):
     changed: bool = False
     after: str | None = None
     comparable: bool = True
+    declared: Location | None = None
     made: Location | None = None
     produced: Location | None = None
     counter: bool = False
@@ -201,7 +206,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     Attributes:
         adapter: whose rules the state was split by: `jax.jit` (every leaf is traced) or `equinox.filter_jit`
             (arrays are traced, all else is static).
-        donates: the step donates some of the state.
+        donates: the step donates some of the state; None when it is not jitted, so that nothing says.
         restored: paths of the leaves that are to blame for the executables after a restore.
         refused: a later call fails.
     """
@@ -212,7 +217,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     executables: Executables
     statics: tuple[StaticTrace, ...] = ()
     structure: tuple[StructureChange, ...] = ()
-    donates: bool = False
+    donates: bool | None = None
     restored: tuple[str, ...] = ()
     refused: StepFault | None = None
 
@@ -220,7 +225,9 @@ class StepTrace(msgspec.Struct, frozen=True):
         """The same trace, with what the names say of its leaves and static fields."""
         return msgspec.structs.replace(
             self,
-            leaves=tuple(msgspec.structs.replace(leaf, counter=names.is_counter(leaf.name)) for leaf in self.leaves),
+            leaves=tuple(
+                msgspec.structs.replace(leaf, counter=names.is_counter(leaf.name)) for leaf in self.leaves
+            ),
             statics=tuple(
                 msgspec.structs.replace(
                     static,
@@ -236,7 +243,9 @@ class StepTrace(msgspec.Struct, frozen=True):
     def is_drifting(self) -> bool:
         """Some of the state does not come back as it was."""
         statics = any(static.changed for static in self.statics)
-        return statics or bool(self.structure) or any(leaf.changes or leaf.value_after for leaf in self.leaves)
+        return (
+            statics or bool(self.structure) or any(leaf.changes or leaf.value_after for leaf in self.leaves)
+        )
 
     @property
     def cost(self) -> str:
@@ -246,6 +255,11 @@ class StepTrace(msgspec.Struct, frozen=True):
         if self.executables.loop is None:
             return f"{self.jit} compiles a new executable at every call"
         return f"{self.jit} compiles {self.executables.loop} executables in a plain loop"
+
+    @property
+    def restore_cost(self) -> str:
+        """What a weak leaf that is stable in the loop costs, in words."""
+        return f"{self.jit} compiles once more for the first restored state, which brings it back strong"
 
     @property
     def jit(self) -> str:
@@ -273,3 +287,11 @@ class ProbeFailure(msgspec.Struct, frozen=True):
 def label(path: str) -> str:
     """`opt_state[0].mu` as `state.opt_state[0].mu`, `['w']` as `state['w']`."""
     return f"state{path}" if path.startswith("[") or not path else f"state.{path}"
+
+
+def common_parents(paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths without the last steps that they have in common: `mu['w']` and `nu['w']` as `mu` and `nu`."""
+    split = [re.findall(r"\[.*?\](?=[.\[]|$)|\.?[^.\[]+", path) for path in paths]
+    while all(len(steps) > 1 for steps in split) and len({steps[-1] for steps in split}) == 1:
+        split = [steps[:-1] for steps in split]
+    return tuple("".join(steps) for steps in split)

@@ -42,5 +42,7 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """A leaf that the jit refuses."""
     for leaf in trace.leaves:
         if leaf.held == "invalid":
-            message = f"{leaf.label} is a leaf of type {leaf.python_type} ({leaf.value}), which jax.jit refuses"
+            message = (
+                f"{leaf.label} is a leaf of type {leaf.python_type} ({leaf.value}), which jax.jit refuses"
+            )
             yield RULE.at(trace.at(leaf.made), message, field=leaf.path)

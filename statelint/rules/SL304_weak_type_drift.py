@@ -51,4 +51,6 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         places = (leaf.made, leaf.produced) if drift.before.weak else (leaf.produced, leaf.made)
         other = (places[1], "it is computed here" if drift.before.weak else "it is made here")
         related = (Related(other[0], other[1]),) if other[0] is not None and places[0] is not None else ()
-        yield RULE.at(trace.at(*places), f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related)
+        yield RULE.at(
+            trace.at(*places), f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related
+        )

@@ -117,8 +117,12 @@ def _routes(name: str, detect: Detect | None) -> dict[type, Detect]:
     hints = typing.get_type_hints(detect)
     hints.pop("return", None)
     parts = [part for hint in hints.values() for part in (typing.get_args(hint) or (hint,))]
-    if len(hints) != 1 or not all(isinstance(part, type) and part.__module__.startswith("statelint.model.") for part in parts):
-        raise RuleError(f"{name}.py: {detect.__name__} must take one parameter, annotated with a part of the model")
+    if len(hints) != 1 or not all(
+        isinstance(part, type) and part.__module__.startswith("statelint.model.") for part in parts
+    ):
+        raise RuleError(
+            f"{name}.py: {detect.__name__} must take one parameter, annotated with a part of the model"
+        )
     return dict.fromkeys(parts, detect)
 
 
@@ -133,10 +137,12 @@ def in_source(parts: Iterable[object]) -> Iterator[Diagnostic]:
 def in_trace(part: StepTrace | ProbeFailure) -> Iterator[Diagnostic]:
     """What the rules say of one trace, or of its failure, with the probe as a related place."""
     probe = part.probe
+    declared = Related(probe.at, f"probe {probe.name} is declared here")
     for detect in _by_type("in_trace").get(type(part), ()):
         for finding in detect(part):
-            declared = Related(probe.at, f"probe {probe.name} is declared here")
-            related = finding.related if finding.location == probe.at else (*finding.related, declared)
+            places = [finding.location, *(other.location for other in finding.related)]
+            is_shown = any((at.path, at.line) == (probe.at.path, probe.at.line) for at in places)
+            related = finding.related if is_shown else (*finding.related, declared)
             yield msgspec.structs.replace(finding, detector="probe", probe=probe.name, related=related)
 
 

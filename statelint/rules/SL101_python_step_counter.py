@@ -1,0 +1,100 @@
+"""A step counter that starts as a Python int.
+
+## What it does
+
+Looks for a leaf with the name of a counter (`step`, `count`, `num_updates` ...; `counter-names` in the
+configuration) that starts as the literal `0`, `1` or `-1`: where a state is built, or as the default of a
+pytree class's field. Under `nnx.jit` it looks for a step that counts up a Python attribute.
+
+## What JAX does
+
+Under plain `jax.jit` a Python int is a weakly typed leaf. It stays weak from step to step and one
+executable serves them all, however often the number changes. The cost comes with the first strongly typed
+int32, which is what a restored checkpoint brings: one more executable, that is one more trace and one
+more compile of the whole step.
+
+Under `eqx.filter_jit` a Python int is static, and under `nnx.jit` a Python attribute is part of the
+graphdef. There each new value is a new executable: 5 traces in 5 steps, against 1 with an array in its
+place.
+
+## Example
+
+```python
+@flax.struct.dataclass
+class SamplerState:
+    sigma: jax.Array
+    n_steps: int = 0
+
+
+state = {"params": params, "step": 0}
+```
+
+## Use instead
+
+```python
+state = {"params": params, "step": jnp.zeros((), jnp.int32)}
+```
+
+## Fix safety
+
+Not safe to apply unseen: code that reads the counter as a Python number (`range(state.step)`, a key of a
+dict) gets an array. As the default of a class's field, an array is made when the module is imported; a
+`default_factory` avoids that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Fix, Location, Severity
+from statelint.model.source import Framework, StateClass, StateValue, StepFunction, label
+from statelint.model.trace import StepTrace
+from statelint.rules import Rule
+
+RULE = Rule("SL101", "python-step-counter", Severity.WARNING)
+
+FIX = Fix(safe=False, message="write `jnp.zeros((), jnp.int32)`")
+
+
+def in_source(part: StateValue | StateClass | StepFunction) -> Iterator[Diagnostic]:
+    """Counters that start as a literal int; under nnx, counters that are counted up."""
+    if isinstance(part, StateValue):
+        for item in part.items:
+            told = part.is_state or part.cls is not None
+            if told and item.counter and not item.is_static and item.value.starts_count:
+                yield _finding(item.value.at, item.path, item.value.text, part.framework)
+    elif isinstance(part, StateClass):
+        for field in part.own_fields:
+            default = field.default
+            if part.holds_leaves and field.counter and not field.static and default and default.starts_count:
+                yield _finding(default.at, field.name, default.text, part.framework)
+    else:
+        for update in part.updates:
+            if update.counter:
+                yield _finding(update.at, update.attribute, update.value.text, part.framework or "jax")
+
+
+def _finding(at: Location, path: str, text: str, framework: Framework) -> Diagnostic:
+    where = f"{label(path)} {_SAYS[framework].format(text=text)}"
+    severity = Severity.WARNING if framework == "jax" else Severity.ERROR
+    return RULE.at(at, where, field=path, severity=severity, fix=FIX)
+
+
+_SAYS: dict[Framework, str] = {
+    "jax": "starts as the Python int {text}, a weak leaf: one more executable when a restore brings an int32",
+    "equinox": "is the Python int {text}: static under eqx.filter_jit, one executable for each value",
+    "flax.nnx": "is a Python int in the graphdef: under nnx.jit, one executable for each value",
+}
+
+
+def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
+    """Counters that are Python ints: weak leaves under plain jit, static under equinox."""
+    for leaf in trace.leaves:
+        if not leaf.counter or leaf.python_type != "int":
+            continue
+        if leaf.is_stably_weak:
+            message = f"{leaf.label} starts as a Python int, a weak leaf: {trace.restore_cost}"
+            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, fix=FIX)
+        elif leaf.held == "static" and leaf.value_after is not None:
+            message = f"{leaf.label} is a Python int, static under {trace.jit}: {trace.cost}"
+            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, severity=Severity.ERROR, fix=FIX)

@@ -1,0 +1,101 @@
+"""Two leaves of one state share a buffer, so donating the state fails.
+
+## What it does
+
+Looks for one array, or one tree of arrays, that is put into a state twice: by the same name, by two names
+for one thing, or through functions that give the same buffer back (`jnp.asarray`, `jax.device_put`,
+`lax.stop_gradient`, the identity under `jax.tree.map`). It is an error when a jit in the same file
+donates, and a warning when nothing in sight does. What is built while a step or a jitted function is
+traced is left alone, since there every leaf gets a buffer of its own.
+
+## What JAX does
+
+`{"mu": zeros, "nu": zeros}`, built eagerly, is two leaves and one buffer. A call that donates it raises
+`Attempt to donate the same buffer twice`. The same goes for parameters that are kept twice, as a moving
+average or a target network that starts as the parameters themselves.
+
+A new buffer comes from `jnp.array`, `jnp.copy` and `x + 0`, but not from `jnp.asarray`, `astype` to the
+same dtype, `reshape` to the same shape, `x[:]`, `device_put` or `broadcast_to` the same shape.
+
+## Example
+
+```python
+zeros = jax.tree.map(jnp.zeros_like, params)
+state = {"params": params, "mu": zeros, "nu": zeros, "ema": params}
+```
+
+## Use instead
+
+```python
+state = {
+    "params": params,
+    "mu": jax.tree.map(jnp.zeros_like, params),
+    "nu": jax.tree.map(jnp.zeros_like, params),
+    "ema": jax.tree.map(jnp.copy, params),
+}
+```
+
+## Fix safety
+
+Safe: the values are the same. It costs the memory of the copy.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Fix, Related, Severity
+from statelint.model.source import StateItem, StateValue
+from statelint.model.trace import LeafTrace, StepTrace, common_parents, label
+from statelint.rules import Rule
+
+RULE = Rule("SL401", "shared-buffer", Severity.ERROR)
+
+
+def in_source(value: StateValue) -> Iterator[Diagnostic]:
+    """Entries of one value that hold one buffer."""
+    if value.traced:
+        return
+    groups: dict[str, list[StateItem]] = defaultdict(list)
+    for item in value.items:
+        if item.value.buffer is not None and not item.is_static:
+            groups[item.value.buffer].append(item)
+    for first, second, *others in (group for group in groups.values() if len(group) > 1):
+        paths = [item.label for item in (first, second, *others)]
+        yield RULE.at(
+            second.value.at,
+            f"{', '.join(paths[:-1])} and {paths[-1]} share one buffer: donating this state fails",
+            field=second.path,
+            severity=Severity.ERROR if value.donates else Severity.WARNING,
+            fix=Fix(
+                safe=True,
+                message=f"make each its own, or copy: `jax.tree.map(jnp.copy, {second.value.text})`",
+            ),
+            related=tuple(Related(item.value.at, f"{item.label} holds it too") for item in (first, *others)),
+        )
+
+
+def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
+    """Leaves that share a buffer, however they came to; subtrees that share all along are named once."""
+    if trace.donates is False:
+        return
+    groups: dict[int, list[LeafTrace]] = defaultdict(list)
+    for leaf in trace.leaves:
+        if leaf.shares is not None:
+            groups[leaf.shares].append(leaf)
+    trees: dict[tuple[str, ...], list[list[LeafTrace]]] = defaultdict(list)
+    for group in groups.values():
+        trees[common_parents([leaf.path for leaf in group])].append(group)
+    for parents, alike in trees.items():
+        paths = parents if len(alike) > 1 else tuple(leaf.path for leaf in alike[0])
+        labels = [label(path) for path in paths]
+        what = f"share {len(alike)} buffers" if len(alike) > 1 else "share one buffer"
+        tail = "donating this state raises" if trace.donates else "a step that donates this state raises"
+        second = alike[0][1]
+        yield RULE.at(
+            trace.at(second.placed, second.made),
+            f"{', '.join(labels[:-1])} and {labels[-1]} {what}: {tail}",
+            field=paths[1],
+            severity=Severity.ERROR if trace.donates else Severity.WARNING,
+        )

@@ -1,0 +1,154 @@
+"""The fields that a class declares: what they hold, their default, whether they are static."""
+
+from __future__ import annotations
+
+import ast
+
+from statelint.model.names import Names
+from statelint.model.source import Kind, StateField
+from statelint.source import arrays, flavours
+from statelint.source.flavours import Flavour
+from statelint.source.outline import FieldOutline, Outline
+from statelint.source.scope import Binding, Scope
+from statelint.source.terms import Term, dotted
+
+
+def module_scope(outline: Outline) -> Scope:
+    """The names that a module binds at its top."""
+    bindings = {
+        name: Binding(term) for name, term in outline.constants.items() if name not in outline.imports
+    }
+    return Scope("", bindings, outline.absolute, identity=outline.module)
+
+
+class FieldReader:
+    """Reads the fields of one class."""
+
+    def __init__(self, names: Names, outline: Outline, flavour: Flavour) -> None:
+        self.names = names
+        self.outline = outline
+        self.flavour = flavour
+        self.scope = module_scope(outline)
+
+    def read(self, field: FieldOutline, listed: frozenset[str]) -> StateField:
+        """A field; ``listed`` are those that the registration lists as static."""
+        default = self._default(field)
+        text = self.outline.text
+        expression = None if default is None else self.scope.express(default, text.at, text.read)
+        kind = annotation_kind(field.annotation, self.outline)
+        return StateField(
+            name=field.name,
+            at=field.at,
+            annotation=text.read(text.at(field.annotation)),
+            kind=kind,
+            default=expression,
+            static=field.name in listed or self._is_marked(field.value),
+            counter=self.names.is_counter(field.name),
+            resizes=self.names.is_size(field.name),
+        )
+
+    def is_keyword_only(self, field: FieldOutline) -> bool:
+        """Not an argument by position: keyword only, or none at all."""
+        call = self._field_call(field.value)
+        return call is not None and (is_true(call.keyword("kw_only")) or is_false(call.keyword("init")))
+
+    def _default(self, field: FieldOutline) -> Term | None:
+        call = self._field_call(field.value)
+        if call is None:
+            return field.value
+        factory = call.keyword("default_factory")
+        if factory is None:
+            return call.keyword("default")
+        if factory.form == "lambda":
+            return factory.parts[0].value
+        return Term("call", factory.node, name=factory.name)
+
+    def _field_call(self, value: Term | None) -> Term | None:
+        if value is None or value.form != "call":
+            return None
+        last = self.outline.absolute(value.name).rpartition(".")[2]
+        return value if "field" in last or "static" in last or self._alias(value) is not None else None
+
+    def _alias(self, call: Term) -> Term | None:
+        """`static = partial(struct.field, pytree_node=False)`, called."""
+        made = self.outline.constants.get(call.name)
+        is_partial = made is not None and self.outline.absolute(made.name) in flavours.PARTIALS
+        return made if is_partial else None
+
+    def _is_marked(self, value: Term | None) -> bool:
+        call = self._field_call(value)
+        if call is None:
+            return False
+        if "static" in call.last:
+            return True
+        alias = self._alias(call)
+        return any(_has_mark(each, self.flavour) for each in (call, alias) if each is not None)
+
+
+def _has_mark(call: Term, flavour: Flavour) -> bool:
+    metadata = call.keyword("metadata")
+    for keyword, wanted in flavour.static:
+        given = [call.keyword(keyword), metadata.keyword(keyword) if metadata is not None else None]
+        if any(term is not None and term.form == "number" and bool(term.number) is wanted for term in given):
+            return True
+    return False
+
+
+def annotation_kind(node: ast.expr, outline: Outline) -> Kind:
+    """What a field of this annotation holds."""
+    match node:
+        case ast.Constant(value=None):
+            return Kind.NONE
+        case ast.Constant(value=str() as quoted):
+            return _quoted_kind(quoted, outline)
+        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
+            return _one_kind([annotation_kind(left, outline), annotation_kind(right, outline)])
+        case ast.Subscript(value=value, slice=inner):
+            head = outline.absolute(dotted(value))
+            items = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            if head == "typing.Optional":
+                return annotation_kind(inner, outline)
+            if head == "typing.Union":
+                return _one_kind([annotation_kind(item, outline) for item in items])
+            if head in _TRANSPARENT or head in arrays.ARRAY_SHAPES:
+                return annotation_kind(items[0], outline) if items else Kind.UNKNOWN
+            return arrays.ANNOTATIONS.get(head, Kind.UNKNOWN)
+        case ast.Name() | ast.Attribute():
+            return arrays.ANNOTATIONS.get(outline.absolute(dotted(node)), Kind.UNKNOWN)
+    return Kind.UNKNOWN
+
+
+def _quoted_kind(text: str, outline: Outline) -> Kind:
+    try:
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Kind.UNKNOWN
+    return annotation_kind(node, outline)
+
+
+_TRANSPARENT = frozenset({"typing.Annotated", "typing.Final", "typing_extensions.Annotated"})
+
+
+def _one_kind(kinds: list[Kind]) -> Kind:
+    """Of a union: the one kind besides None."""
+    told = {kind for kind in kinds if kind is not Kind.NONE}
+    return told.pop() if len(told) == 1 else Kind.UNKNOWN
+
+
+def annotation_head(node: ast.expr) -> str:
+    """The dotted name of an annotation, quoted or not, without its subscript."""
+    if isinstance(node, ast.Subscript):
+        return dotted(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.partition("[")[0].strip()
+    return dotted(node)
+
+
+def is_true(term: Term | None) -> bool:
+    """A literal True."""
+    return term is not None and term.number is True
+
+
+def is_false(term: Term | None) -> bool:
+    """A literal False."""
+    return term is not None and term.number is False

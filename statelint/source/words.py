@@ -1,0 +1,19 @@
+"""The first screen: bytes, before anything is parsed."""
+
+from __future__ import annotations
+
+import re
+
+_WORDS = re.compile(rb"\b(?:jax|jaxlib|flax|optax|equinox|chex|jaxtyping|haiku|distrax|brax|statelint)\b|jax")
+
+_BUILDS = re.compile(rb"State\(|State\.create\(")
+
+
+def mentions_jax(data: bytes) -> bool:
+    """Whether the bytes name JAX, a library built on it or statelint."""
+    return _WORDS.search(data) is not None
+
+
+def builds_state(data: bytes) -> bool:
+    """Whether a class that is named like a state is called: another file may define it."""
+    return _BUILDS.search(data) is not None
