@@ -1,0 +1,42 @@
+"""Workflow commands of GitHub Actions, which it shows as annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Severity
+from statelint.report.base import Look, Report, summary
+
+_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def render(report: Report, look: Look) -> Iterator[str]:
+    """One command for each finding, and the summary for those who read the log."""
+    for finding in report.diagnostics:
+        yield _command(finding)
+    if not look.quiet:
+        yield summary(report, Look())
+
+
+def _command(finding: Diagnostic) -> str:
+    at = finding.location
+    properties = {
+        "file": at.path,
+        "line": at.line,
+        "endLine": at.end_line,
+        "col": at.column,
+        "endColumn": at.end_column,
+        "title": f"{finding.code} {finding.name}",
+    }
+    written = ",".join(
+        f"{name}={_escape_property(str(value))}" for name, value in properties.items() if value is not None
+    )
+    return f"::{_COMMANDS[finding.severity]} {written}::{_escape(finding.message)}"
+
+
+def _escape(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")
