@@ -70,7 +70,9 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, **options: A
         Exception: whatever the step raises on this state.
     """
     __tracebackhide__ = True
-    found = [finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO]
+    found = [
+        finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO
+    ]
     if found:
         lines = [f"{finding.code} {label(finding.field or '')}: {finding.message}" for finding in found]
         raise AssertionError("\n".join(["the step does not give back the state it was given:", *lines]))

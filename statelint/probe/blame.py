@@ -1,8 +1,8 @@
 """Where the source sets a field: for leaves of which JAX keeps no line (Python numbers, literals, defaults).
 
-Looks through the function that builds the state, and the functions of the same file that it calls, for the expression
-given to the field: a keyword, a dict key, the position in a constructor call, an item of a returned tuple, an attribute
-that is assigned. The first one found is meant; none found is no answer.
+Follows the path of a leaf through the function that builds the state: the expression given to its first field (a keyword, a
+dict key, a position in a constructor call, an item of a returned tuple), then, inside that or inside the function that it
+calls, the one given to the next. The first one found is meant; none found is no answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 from statelint.probe import frames
@@ -19,7 +20,7 @@ from statelint.probe.nodes import Node
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 DEPTH = 4
-"""How far calls are followed within a file."""
+"""How far calls and names are followed."""
 
 
 def unwrap(function: Any) -> list[Any]:
@@ -42,92 +43,165 @@ def _wrapped(function: Any) -> Any:
 class Code:
     """The source of a function, as far as it can be read; nothing is found when it cannot."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        code = next((code for step in unwrap(function) if (code := getattr(step, "__code__", None))), None)
-        self.path = code.co_filename if code else ""
-        self.module = _parse(self.path) if code and frames.is_users(self.path) else None
-        self.function = _function_at(self.module, code.co_firstlineno, code.co_name) if self.module and code else None
+    def __init__(self, function: Any) -> None:
+        self.function = next((step for step in unwrap(function) if isinstance(step, FunctionType)), None)
+        self.path = self.function.__code__.co_filename if self.function else ""
+        module = _parse(self.path) if frames.is_users(self.path) else None
+        self.tree = _definition(module, self.function.__code__) if module and self.function else None
 
     def sets(self, node: Node) -> frames.Place | None:
-        """Where the function, or one that it calls, gives the field its value; else the default of its class."""
-        if self.function is None:
+        """Where the function, or one that it calls, gives the node its value: as far down its path as can be told."""
+        found: tuple[Code, ast.expr] | None = None
+        scopes = list(self._reached())
+        for step in node.lineage():
+            values = ((code, value) for code, tree in scopes if (value := _value_in(tree, step)) is not None)
+            deeper = next(values, None)
+            if deeper is None:
+                # A position has no name to look for; of a name that is set nowhere, nothing below is known.
+                if step.name or found:
+                    break
+                continue
+            found = deeper
+            scopes = list(found[0]._inside(found[1]))
+        if found is None:
             return None
-        for function in self._reached():
-            if (expression := _value_in(function, node)) is not None:
-                return self._place(self._followed(expression))
-        return None
+        code, expression = found[0]._followed(found[1])
+        return code._place(expression)
 
     def result(self) -> frames.Place | None:
         """The function's last `return`, or the function itself."""
-        if self.function is None:
+        if self.tree is None:
             return None
-        returns = [node for node in _own_nodes(self.function) if isinstance(node, ast.Return)]
-        return self._place(returns[-1] if returns else self.function)
-
-    def same_function(self, one: frames.Place, other: frames.Place) -> bool:
-        """Whether two places stand in one function of this file."""
-        return one["path"] == other["path"] and self._enclosing(one["line"]) is self._enclosing(other["line"])
-
-    def _enclosing(self, line: int) -> ast.AST | None:
-        inside = [
-            node
-            for node in ast.walk(self.module or ast.Module([], []))
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.lineno <= line <= (node.end_lineno or line)
-        ]
-        return max(inside, key=lambda node: node.lineno, default=None)
+        returns = [node for node in _own_nodes(self.tree) if isinstance(node, ast.Return)]
+        return self._place(returns[-1] if returns else self.tree)
 
     def _place(self, node: ast.expr | ast.stmt) -> frames.Place:
         found = frames.place(self.path, node.lineno, node.col_offset)
         end = frames.place(self.path, node.end_lineno or node.lineno, node.end_col_offset or 0)
         # A frame around a whole function or block says less than its first line.
-        return found if end["line"] > node.lineno else found | {"end_line": end["line"], "end_column": end["column"]}
+        return (
+            found
+            if end["line"] > node.lineno
+            else found | {"end_line": end["line"], "end_column": end["column"]}
+        )
 
-    def _reached(self) -> Iterator[Function]:
-        """The function, then those of the file that it calls, nearest first."""
-        assert self.function is not None
-        wave, seen = [self.function], {self.function}
+    def _reached(self) -> Iterator[tuple[Code, ast.AST]]:
+        """The function, then the user's functions that it calls, nearest first."""
+        wave: list[Code] = [self] if self.tree else []
+        seen: set[ast.AST | None] = {self.tree}
         for _ in range(DEPTH):
-            yield from wave
-            called = [self._named(node) for function in wave for node in _own_nodes(function) if isinstance(node, ast.Call)]
-            wave = [function for function in dict.fromkeys(called) if function is not None and function not in seen]
-            seen.update(wave)
+            yield from ((code, code.tree) for code in wave if code.tree)
+            called = [
+                callee
+                for code in wave
+                if code.tree
+                for node in _own_nodes(code.tree)
+                if (callee := code._called(node)) is not None and callee.tree not in seen
+            ]
+            seen.update(code.tree for code in called)
+            wave = called
 
-    def _named(self, call: ast.Call) -> Function | None:
-        name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else None
-        return _functions(self.module).get(name) if self.module and name else None
+    def _called(self, node: ast.AST) -> Code | None:
+        """The user's function that a call calls, looked up where the function itself would."""
+        names: list[str] = []
+        target = node.func if isinstance(node, ast.Call) else None
+        while isinstance(target, ast.Attribute):
+            names.insert(0, target.attr)
+            target = target.value
+        if not isinstance(target, ast.Name) or self.function is None:
+            return None
+        called = self.function.__globals__.get(target.id) or inspect.getclosurevars(
+            self.function
+        ).nonlocals.get(target.id)
+        for name in names:
+            called = getattr(called, name, None)
+        code = Code(called) if callable(called) and not isinstance(called, type) else None
+        return code if code and code.tree else None
 
-    def _followed(self, expression: ast.expr) -> ast.expr:
-        """The expression, or what a helper of this file returns for it: the helper's line is the one to change."""
+    def _inside(self, expression: ast.expr, depth: int = DEPTH) -> Iterator[tuple[Code, ast.AST]]:
+        """Where the fields of an expression's value are set: in the function it calls, or in itself."""
+        if (called := self._called(expression)) is not None:
+            yield from called._reached()
+        elif (value := self._assigned(expression)) is not None and depth:
+            yield from self._inside(value, depth - 1)
+        else:
+            yield self, expression
+
+    def _assigned(self, name: ast.expr) -> ast.expr | None:
+        """The one expression that the function assigns to a name."""
+        values = [
+            node.value
+            for node in (_own_nodes(self.tree) if self.tree and isinstance(name, ast.Name) else ())
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name) and isinstance(name, ast.Name) and target.id == name.id
+        ]
+        return values[0] if len(values) == 1 else None
+
+    def _followed(self, expression: ast.expr) -> tuple[Code, ast.expr]:
+        """The expression, or what a helper returns for it: the helper's line is the one to change."""
+        code = self
         for _ in range(DEPTH):
-            helper = self._named(expression) if isinstance(expression, ast.Call) else None
-            returns = [node.value for node in _own_nodes(helper) if isinstance(node, ast.Return)] if helper else []
-            if len(returns) != 1 or returns[0] is None:
+            helper = code._called(expression)
+            returns = (
+                [node.value for node in _own_nodes(helper.tree) if isinstance(node, ast.Return)]
+                if helper and helper.tree
+                else []
+            )
+            if helper is None or len(returns) != 1 or returns[0] is None:
                 break
-            expression = returns[0]
-        return expression
+            code, expression = helper, returns[0]
+        return code, expression
+
+
+def same_function(one: frames.Place, other: frames.Place) -> bool:
+    """Whether two places stand in one function of one file."""
+    return one["path"] == other["path"] and _enclosing(one) is _enclosing(other)
+
+
+def _enclosing(place: frames.Place) -> ast.AST | None:
+    inside = [
+        node
+        for node in ast.walk(_parse(place["path"]) or ast.Module([], []))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.lineno <= place["line"] <= (node.end_lineno or 0)
+    ]
+    return max(inside, key=lambda node: node.lineno, default=None)
 
 
 def default_of(node: Node) -> frames.Place | None:
     """Where the class above a leaf or static field gives it its default."""
-    if node.owner is None or not node.name:
-        return None
-    for owner in node.owner.__mro__:
+    path, statement = _declaration(node)
+    return (
+        frames.place(path, statement.value.lineno, statement.value.col_offset)
+        if statement and statement.value
+        else None
+    )
+
+
+def declaration_of(node: Node) -> frames.Place | None:
+    """Where the class above a leaf or static field declares it."""
+    path, statement = _declaration(node)
+    return frames.place(path, statement.lineno, statement.col_offset) if statement else None
+
+
+def _declaration(node: Node) -> tuple[str, ast.AnnAssign | None]:
+    """The annotated assignment of a field in the nearest class of the user's that has it, and the class's file."""
+    for owner in node.owner.__mro__ if node.owner and node.name else ():
         try:
             path = inspect.getsourcefile(owner) or ""
         except TypeError:
             continue
-        if not frames.is_users(path) or (module := _parse(path)) is None:
-            continue
-        for statement in (
-            statement
-            for found in ast.walk(module)
-            if isinstance(found, ast.ClassDef) and found.name == owner.__name__
-            for statement in found.body
-        ):
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.target.id == node.name:
-                target = statement.value or statement
-                return frames.place(path, target.lineno, target.col_offset)
-    return None
+        module = _parse(path) if frames.is_users(path) else None
+        for found in ast.walk(module) if module else ():
+            if isinstance(found, ast.ClassDef) and found.name == owner.__name__:
+                for statement in found.body:
+                    if (
+                        isinstance(statement, ast.AnnAssign)
+                        and getattr(statement.target, "id", None) == node.name
+                    ):
+                        return path, statement
+    return "", None
 
 
 @functools.cache
@@ -139,26 +213,24 @@ def _parse(path: str) -> ast.Module | None:
         return None
 
 
-@functools.cache
-def _functions(module: ast.Module) -> dict[str, Function]:
-    return {node.name: node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-
-
-def _function_at(module: ast.Module, line: int, name: str) -> Function | None:
+def _definition(module: ast.Module, code: CodeType) -> Function | None:
+    """The definition that a code object was compiled from; none where several lambdas of a line are alike."""
+    arguments = list(code.co_varnames[: code.co_argcount])
+    found = []
     for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first <= line <= node.lineno:
+            if first <= code.co_firstlineno <= node.lineno:
                 return node
-        if isinstance(node, ast.Lambda) and name == "<lambda>" and node.lineno == line:
-            return node
-    return None
+        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
+            names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+            found += [node] if names == arguments else []
+    return found[0] if len(found) == 1 else None
 
 
-def _own_nodes(function: Function) -> Iterator[ast.AST]:
-    """The nodes of a function in the order of the source, without those of the functions inside it."""
-    body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    stack: list[ast.AST] = list(reversed(body))
+def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes below in the order of the source, without those of the functions and classes inside."""
+    stack = list(reversed(list(ast.iter_child_nodes(tree)) if isinstance(tree, Function) else [tree]))
     while stack:
         node = stack.pop()
         yield node
@@ -166,8 +238,8 @@ def _own_nodes(function: Function) -> Iterator[ast.AST]:
             stack.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
-def _value_in(function: Function, field: Node) -> ast.expr | None:
-    for node in _own_nodes(function):
+def _value_in(tree: ast.AST, field: Node) -> ast.expr | None:
+    for node in _own_nodes(tree):
         match node:
             case ast.Call():
                 if (found := _argument(node, field)) is not None:
@@ -176,10 +248,15 @@ def _value_in(function: Function, field: Node) -> ast.expr | None:
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant) and field.name and str(key.value) == field.name:
                         return value
-            case ast.Assign(targets=[ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))], value=value):
+            case ast.Assign(
+                targets=[ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))],
+                value=value,
+            ):
                 if field.name and str(name) == field.name:
                     return value
-            case ast.AugAssign(target=ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name)), value=value):
+            case ast.AugAssign(
+                target=ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name)), value=value
+            ):
                 if field.name and str(name) == field.name:
                     return value
             case ast.Return(value=ast.Tuple(elts=items) | ast.List(elts=items)):
@@ -197,7 +274,11 @@ def _argument(call: ast.Call, field: Node) -> ast.expr | None:
         if keyword.arg == field.name:
             return keyword.value
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-    if field.owner is None or name != field.owner.__name__ or any(isinstance(item, ast.Starred) for item in call.args):
+    if (
+        field.owner is None
+        or name != field.owner.__name__
+        or any(isinstance(item, ast.Starred) for item in call.args)
+    ):
         return None
     try:
         parameters = [name for name in inspect.signature(field.owner).parameters if name != "self"]

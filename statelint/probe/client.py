@@ -89,7 +89,9 @@ class _Worker:
         finished: how many jobs, from the first on, have their results.
     """
 
-    def __init__(self, jobs: Sequence[Job], *, python: str, timeout: float, root: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, jobs: Sequence[Job], *, python: str, timeout: float, root: str, env: Mapping[str, str]
+    ) -> None:
         self.jobs = jobs
         self.python = python
         self.timeout = timeout
@@ -159,7 +161,12 @@ class _Worker:
             try:
                 message = self.events.get(timeout=max(deadline - time.monotonic(), 0.01))
             except queue.Empty:
-                yield job, _failure(job, f"it did not end within {self.timeout:g} seconds", self._where_it_hangs(process))
+                yield (
+                    job,
+                    _failure(
+                        job, f"it did not end within {self.timeout:g} seconds", self._where_it_hangs(process)
+                    ),
+                )
                 self.finished += 1
                 return
             match message["event"]:
@@ -207,7 +214,9 @@ class _Worker:
 
 def _is_below(path: str, root: str) -> bool:
     folder = os.path.join(os.path.realpath(root), "")
-    return os.path.realpath(path).startswith(folder) and not re.search(r"[/\\](?:site|dist)-packages[/\\]", path)
+    return os.path.realpath(path).startswith(folder) and not re.search(
+        r"[/\\](?:site|dist)-packages[/\\]", path
+    )
 
 
 def _order(job: Job) -> dict[str, Any]:

@@ -74,4 +74,8 @@ def of_error(error: BaseException) -> Place | None:
 def one_line(error: BaseException, limit: int = 240) -> str:
     """An exception on one line of at most ``limit`` characters."""
     text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text if len(text) <= limit else text[: limit - 3] + '...'}" if text else type(error).__name__
+    return (
+        f"{type(error).__name__}: {text if len(text) <= limit else text[: limit - 3] + '...'}"
+        if text
+        else type(error).__name__
+    )

@@ -11,7 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"}
-KEY_IMPLS = {"fry": "threefry2x32", "threefry2x32": "threefry2x32", "rbg": "rbg", "urbg": "unsafe_rbg", "unsafe_rbg": "unsafe_rbg"}
+KEY_IMPLS = {
+    "fry": "threefry2x32",
+    "threefry2x32": "threefry2x32",
+    "rbg": "rbg",
+    "urbg": "unsafe_rbg",
+    "unsafe_rbg": "unsafe_rbg",
+}
 NOTATION = re.compile(r"(?P<weak>~?)(?P<dtype>key<\w+>|[a-z]\w*)\[(?P<shape>[\d, ]*)\]")
 
 
@@ -51,7 +57,7 @@ def strong(aval: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
 
 def nbytes(aval: jax.ShapeDtypeStruct) -> int:
     """Bytes of a leaf of this aval."""
-    return math.prod(aval.shape) * int(getattr(aval.dtype, "itemsize", 0))
+    return int(math.prod(aval.shape)) * int(aval.dtype.itemsize)
 
 
 def zeros(aval: jax.ShapeDtypeStruct) -> Any:

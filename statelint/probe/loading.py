@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from statelint.probe.declare import Probe
-from statelint.probe.leaves import from_notation
 
 _loaded: dict[str, ModuleType] = {}
 _root = ""
@@ -55,7 +54,11 @@ def _enter(root: str) -> None:
         sys.path.remove(_root)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None) or ""
-            if file.startswith(os.path.join(_root, "")) and "site-packages" not in file and not name.startswith("statelint"):
+            if (
+                file.startswith(os.path.join(_root, ""))
+                and "site-packages" not in file
+                and not name.startswith("statelint")
+            ):
                 del sys.modules[name]
     sys.path.insert(0, root)
     importlib.invalidate_caches()
@@ -98,7 +101,9 @@ def _finds(dotted: str, path: str) -> bool:
 
 def _import_by_path(path: str) -> ModuleType:
     name = f"_statelint_probed_{len(_loaded)}"
-    spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.SourceFileLoader(name, path))
+    spec = importlib.util.spec_from_file_location(
+        name, path, loader=importlib.machinery.SourceFileLoader(name, path)
+    )
     if spec is None or spec.loader is None:
         raise LoadError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)
@@ -137,6 +142,8 @@ def from_table(table: dict[str, Any]) -> Probe:
 
 def resolved(tree: Any) -> Any:
     """Arguments of a table: strings are JAX's notation or `module:name`, in lists and tables."""
+    from statelint.probe.leaves import from_notation
+
     if isinstance(tree, str):
         return tree if from_notation(tree) is not None else named(tree)
     if isinstance(tree, dict):
@@ -156,7 +163,6 @@ def named(reference: str) -> Any:
     if not name:
         raise LoadError(f'"{reference}" is neither JAX\'s notation nor "module:name"')
     try:
-        found: Callable[..., Any] = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+        return functools.reduce(getattr, name.split("."), cast(Any, importlib.import_module(module)))
     except AttributeError as error:
         raise LoadError(f'"{reference}": {error}') from error
-    return found

@@ -20,7 +20,7 @@ class Node:
         path: below the state, as the user would write it.
         name: the last name on the path: a field, a key, or empty for a position.
         kind: the node's type; of a leaf, the leaf's type.
-        owner, position: the type of the node above, and the place among its children.
+        parent, position: the node above, and the place among its children.
         children: in the treedef's own order; None for a leaf.
         statics: what of the node is part of the treedef: its static fields by name, or its aux data.
     """
@@ -29,10 +29,24 @@ class Node:
     name: str
     value: Any
     kind: type
-    owner: type | None = None
+    parent: Node | None = dataclasses.field(default=None, repr=False)
     position: int = 0
     children: list[Node] | None = None
     statics: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def owner(self) -> type | None:
+        """The type of the node above."""
+        return self.parent.kind if self.parent else None
+
+    def lineage(self) -> list[Node]:
+        """The nodes from below the root down to this one."""
+        found: list[Node] = []
+        node = self
+        while node.parent is not None:
+            found.insert(0, node)
+            node = node.parent
+        return found
 
     def leaves(self) -> Iterator[Node]:
         """The leaves below, in the treedef's own order."""
@@ -61,8 +75,17 @@ def describe(tree: Any) -> Node:
         if entries is None:
             continue
         node.children = [
-            Node(node.path + suffix if suffix[0] == "[" or node.path else suffix[1:], name, child, type(child), node.kind, place)
-            for place, ((suffix, name), child) in enumerate((_spell(key, node.value, child), child) for key, child in entries)
+            Node(
+                node.path + suffix if suffix[0] == "[" or node.path else suffix[1:],
+                name,
+                child,
+                type(child),
+                node,
+                place,
+            )
+            for place, ((suffix, name), child) in enumerate(
+                (_spell(key, node.value, child), child) for key, child in entries
+            )
         ]
         node.statics = _statics(node, treedef)
         stack.extend(reversed(node.children))

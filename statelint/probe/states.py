@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from statelint.probe import leaves
+from statelint.probe import frames, leaves
 from statelint.probe.nodes import Node, describe
 
 
@@ -47,9 +47,21 @@ class State:
         """Whether the treedefs are equal; not when the comparison raises."""
         return bool(equal(self.treedef, other.treedef))
 
+    def clash(self, other: State) -> str | None:
+        """What comparing the two treedefs raises, if it does: jit compares them, and raises the same."""
+        try:
+            bool(self.treedef == other.treedef)
+        except Exception as error:
+            return frames.one_line(error)
+        return None
+
     def restored(self) -> State:
         """The state as a checkpoint brings it back: traced leaves strong, all else as it is."""
-        return State(self.root, [leaves.strong(value) if is_aval(value) else value for value in self.values], self.treedef)
+        return State(
+            self.root,
+            [leaves.strong(value) if is_aval(value) else value for value in self.values],
+            self.treedef,
+        )
 
     def weak_paths(self) -> list[str]:
         """The paths of the weakly typed leaves."""
@@ -121,7 +133,9 @@ def likeness(tree: Any, state: State) -> float:
     after = {node.path: node.value for node in describe(tree).leaves()}
     common = before.keys() & after.keys()
     if common:
-        shaped = sum(getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common)
+        shaped = sum(
+            getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common
+        )
         score += (len(common) + shaped) / len(before.keys() | after.keys())
     same_root = type(tree) is state.root.kind and type(tree) not in (tuple, list)
     return score + same_root

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from statelint.probe import blame, frames, leaves, spelling
-from statelint.probe.adapters import adapter_for
+from statelint.probe.adapters import adapter_for, is_jit
 from statelint.probe.build import build, given, is_factory
 from statelint.probe.jaxprs import Jaxpr, out_avals
 from statelint.probe.nodes import Node, describe
@@ -101,17 +101,26 @@ def _x64(enabled: bool) -> Iterator[None]:
 
 class _Tracer:
     def __init__(
-        self, step: Callable[..., Any], state: Any, args: Sequence[Any], state_args: Sequence[Any], argnum: int, returns: Any
+        self,
+        step: Callable[..., Any],
+        state: Any,
+        args: Sequence[Any],
+        state_args: Sequence[Any],
+        argnum: int,
+        returns: Any,
     ) -> None:
         self.step = step
         self.argnum = argnum
         self.returns = returns
-        self.arguments, self.arguments_treedef = jax.tree_util.tree_flatten(leaves.resolve_notation(list(args)))
+        self.arguments, self.arguments_treedef = jax.tree_util.tree_flatten(
+            leaves.resolve_notation(list(args))
+        )
         self.step_code = blame.Code(step)
         self.factory_code = blame.Code(state) if is_factory(state) else None
         self.built = build(state, state_args) if is_factory(state) else given(leaves.resolve_notation(state))
-        self.wrapped = blame.unwrap(step)
-        self.adapter = adapter_for(self.wrapped, self.built.tree)
+        wrapped = blame.unwrap(step)
+        self.is_jitted = any(is_jit(function) for function in wrapped)
+        self.adapter = adapter_for(wrapped, self.built.tree)
         self.first = self._state(self.built.tree, self.built.avals)
 
     def facts(self) -> Facts:
@@ -123,8 +132,11 @@ class _Tracer:
         first = loop.calls[0] if loop.calls else None
         return {
             "adapter": self.adapter.name,
-            "donates": first is not None and any(first.donated),
-            "leaves": [self._leaf(node, value, place, loop.calls) for node, value, place in self.first.by_path.values()],
+            "donates": any(first.donated) if first and self.is_jitted else None,
+            "leaves": [
+                self._leaf(node, value, place, loop.calls)
+                for node, value, place in self.first.by_path.values()
+            ],
             "statics": list(self._statics(first)),
             "structure": list(self._structure(loop.calls)),
             "executables": {"loop": loop.executables, "restore": added},
@@ -143,16 +155,21 @@ class _Tracer:
             except Exception as error:
                 if not loop.calls:
                     raise
-                loop.refused = {"call": len(loop.calls) + 1, "error": frames.one_line(error)}
-                loop.executables = len(loop.calls)
-                break
+                return self._refused(loop, frames.one_line(error))
             loop.calls.append(call)
+            if clash := call.before.clash(call.after):
+                return self._refused(loop, clash)
             if any(call.after.key_equals(state) for state in seen):
                 loop.executables = len(seen)
                 break
             restless = 0 if call.before.comes_to_rest(call.after) else restless + 1
             seen.append(call.after)
         return loop
+
+    @staticmethod
+    def _refused(loop: Loop, error: str) -> Loop:
+        calls = len(loop.calls)
+        return Loop(loop.calls, executables=calls, refused={"call": calls + 1, "error": error})
 
     def _restore(self, loop: Loop) -> tuple[int, list[str]]:
         """How many executables the first restored state adds, and the paths of the leaves that make it another key."""
@@ -177,7 +194,9 @@ class _Tracer:
         """
         seen: dict[str, Any] = {}
         in_state = [place for place, value in enumerate(state.values) if is_aval(value)]
-        in_arguments = [place for place, value in enumerate(self.arguments) if self._is_traced_argument(value)]
+        in_arguments = [
+            place for place, value in enumerate(self.arguments) if self._is_traced_argument(value)
+        ]
 
         def flat_step(*tracers: Any) -> list[Any]:
             values, others = list(state.values), list(self.arguments)
@@ -208,7 +227,10 @@ class _Tracer:
 
     def _state(self, tree: Any, avals: dict[int, Any]) -> State:
         flat, treedef = jax.tree_util.tree_flatten(tree)
-        values = [avals[place] if place in avals and self.adapter.is_traced(leaf) else self._value(leaf) for place, leaf in enumerate(flat)]
+        values = [
+            avals[place] if place in avals and self.adapter.is_traced(leaf) else self._value(leaf)
+            for place, leaf in enumerate(flat)
+        ]
         return State(describe(tree), values, treedef)
 
     def _value(self, leaf: Any) -> Any:
@@ -223,8 +245,7 @@ class _Tracer:
 
     def _is_traced_argument(self, value: Any) -> bool:
         # A jitted step tells by itself which arguments are static: it is given Python values as they are.
-        is_jitted = any(hasattr(function, "trace") for function in self.wrapped)
-        return leaves.is_array(value) if is_jitted or not self._is_plain else leaves.is_jit_leaf(value)
+        return leaves.is_array(value) if self.is_jitted or not self._is_plain else leaves.is_jit_leaf(value)
 
     def _find_state(self, result: Any, state: State) -> Any:
         """The state in the step's result.
@@ -235,9 +256,13 @@ class _Tracer:
         if self.returns is not None:
             for key in [self.returns] if isinstance(self.returns, int | str) else self.returns:
                 try:
-                    result = getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
+                    result = (
+                        getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
+                    )
                 except Exception:
-                    raise ProbeError(f"returns = {self.returns!r}: the step's result has no {key!r}") from None
+                    raise ProbeError(
+                        f"returns = {self.returns!r}: the step's result has no {key!r}"
+                    ) from None
             return result
         candidates = [result, *(result if type(result) in (tuple, list) else ())]
         best = max(candidates, key=lambda candidate: likeness(candidate, state))
@@ -257,7 +282,10 @@ class _Tracer:
             held = "invalid" if self._is_plain else "static"
             facts |= {"held": held, "value": spelling.short(value), "placed": placed, "made": placed}
             if first and not same(first[1], value):
-                facts |= {"value_after": spelling.short(first[1]), "produced": self._produced(first, calls[0])}
+                facts |= {
+                    "value_after": spelling.short(first[1]),
+                    "produced": self._produced(first, calls[0]),
+                }
             return facts
         changed = [
             (number, before[1], after)
@@ -291,7 +319,7 @@ class _Tracer:
         if not operation or self.factory_code is None:
             return placed
         # An operation in the very function that fills the field: the field's line says more.
-        return placed if placed and self.factory_code.same_function(operation[0], placed) else operation[0]
+        return placed if placed and blame.same_function(operation[0], placed) else operation[0]
 
     def _produced(self, after: tuple[Node, Any, int], call: Call) -> frames.Place | None:
         node, _, place = after
@@ -302,7 +330,9 @@ class _Tracer:
         twins = {node.path: node for node in first.after.root.walk()} if first else {}
         for node in self.first.root.walk():
             for name, value in node.statics.items():
-                field = Node(f"{node.path}.{name}" if node.path else name, name, value, type(value), owner=node.kind)
+                field = Node(
+                    f"{node.path}.{name}" if node.path else name, name, value, type(value), parent=node
+                )
                 facts: Facts = {
                     "path": field.path,
                     "name": name,
@@ -310,6 +340,7 @@ class _Tracer:
                     "type": spelling.type_name(value),
                     "owner": node.kind.__name__,
                     "value": spelling.short(value),
+                    "declared": blame.declaration_of(field),
                     "made": self._placed(field),
                 }
                 twin = twins.get(node.path)
@@ -318,7 +349,11 @@ class _Tracer:
                     facts["comparable"] = is_equal is not None
                     if not is_equal:
                         produced = self.step_code.sets(field) or self.step_code.result()
-                        facts |= {"changed": True, "after": spelling.short(twin.statics[name]), "produced": produced}
+                        facts |= {
+                            "changed": True,
+                            "after": spelling.short(twin.statics[name]),
+                            "produced": produced,
+                        }
                 yield facts
 
     def _structure(self, calls: list[Call]) -> Iterator[Facts]:
@@ -328,4 +363,10 @@ class _Tracer:
                 if path not in seen:
                     seen.add(path)
                     produced = self.step_code.sets(node) or self.step_code.result()
-                    yield {"call": number, "path": path, "before": before, "after": after, "produced": produced}
+                    yield {
+                        "call": number,
+                        "path": path,
+                        "before": before,
+                        "after": after,
+                        "produced": produced,
+                    }

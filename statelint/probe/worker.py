@@ -15,7 +15,7 @@ What user code prints goes to standard error.
 from __future__ import annotations
 
 import faulthandler
-import importlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -39,7 +39,10 @@ def main() -> None:
     report = _private_output()
     _guard()
     _load_own_package()
-    sys.path[:] = [*order["sys_path"], *(path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__)))]
+    sys.path[:] = [
+        *order["sys_path"],
+        *(path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))),
+    ]
     pid = os.getpid()
     for number, job in order["jobs"]:
         emit(report, number, event="start")
@@ -103,7 +106,9 @@ def _do(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"event": "failure", "message": missing, "at": None}
             return
         for probe in _probes(job):
-            unset = {name: value for name, value in (probe.env or {}).items() if os.environ.get(name) != value}
+            unset = {
+                name: value for name, value in (probe.env or {}).items() if os.environ.get(name) != value
+            }
             yield {"event": "environment", "env": unset} if unset else _traced(probe)
     except BaseException as error:
         yield {"event": "failure", "message": _said(error), "at": frames.of_error(error)}
@@ -140,13 +145,16 @@ def _said(error: BaseException) -> str:
 
 
 def _missing_jax() -> str | None:
+    """What is wrong with this interpreter's jax, told without importing it: user code may set variables first."""
+    if importlib.util.find_spec("jax") is None:
+        return f"jax is not installed for {sys.executable}; name the project's interpreter with --python"
     try:
-        import jax
-    except ImportError as error:
-        return f"jax cannot be imported by {sys.executable}: {error}; name the project's interpreter with --python"
-    version = tuple(int(part) for part in jax.__version__.split(".")[:2])
-    if version < OLDEST_JAX:
-        return f"jax {jax.__version__} is too old: the probe needs {'.'.join(map(str, OLDEST_JAX))} or newer"
+        version = importlib.metadata.version("jax")
+    except importlib.metadata.PackageNotFoundError:
+        # A jax that no installer put there; whether it will do is seen when it is used.
+        return None
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_JAX:
+        return f"jax {version} is too old: the probe needs {'.'.join(map(str, OLDEST_JAX))} or newer"
     return None
 
 

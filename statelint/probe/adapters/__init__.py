@@ -30,3 +30,8 @@ ADAPTERS: tuple[Adapter, ...] = (Equinox(), Plain())
 def adapter_for(steps: Sequence[Callable[..., Any]], state: Any) -> Adapter:
     """The adapter for a step, given with all that it wraps, outermost first, and its state."""
     return next(adapter for adapter in ADAPTERS if any(adapter.recognises(step, state) for step in steps))
+
+
+def is_jit(step: Callable[..., Any]) -> bool:
+    """Whether a function is jitted, by whichever library: the one at hand, not what it wraps."""
+    return hasattr(step, "trace") or Equinox.is_filter_jit(step)

@@ -19,17 +19,23 @@ class Equinox:
 
     name = "equinox.filter_jit"
 
+    @staticmethod
+    def is_filter_jit(step: Callable[..., Any]) -> bool:
+        """Whether this is what `equinox.filter_jit` gives back."""
+        return type(step).__module__.startswith("equinox.") and "Jit" in type(step).__name__
+
     def recognises(self, step: Callable[..., Any], state: Any) -> bool:
         """By the wrapper's own type, or by a module with leaves, such as activation functions, that jit refuses."""
-        kind = type(step)
-        if kind.__module__.startswith("equinox.") and "Jit" in kind.__name__:
+        if self.is_filter_jit(step):
             return True
         equinox = sys.modules.get("equinox")
         if equinox is None or hasattr(step, "trace"):
             return False
         modules = [
             node
-            for node in jax.tree_util.tree_leaves(state, is_leaf=lambda node: isinstance(node, equinox.Module))
+            for node in jax.tree_util.tree_leaves(
+                state, is_leaf=lambda node: isinstance(node, equinox.Module)
+            )
             if isinstance(node, equinox.Module)
         ]
         return not all(is_jit_leaf(leaf) for leaf in jax.tree_util.tree_leaves(modules))
