@@ -14,9 +14,7 @@ FOLDER = Path(__file__).with_name("rules")
 def pages() -> dict[str, str]:
     """The text of every page by its file name, the index among them."""
     modules = rules.load()
-    return {f"{code}.md": page(module) for code, module in modules.items()} | {
-        "README.md": index(modules.values())
-    }
+    return {f"{code}.md": page(module) for code, module in modules.items()} | {"README.md": index(modules.values())}
 
 
 def page(module: RuleModule) -> str:
@@ -29,8 +27,8 @@ def page(module: RuleModule) -> str:
         "": "statelint itself",
     }[module.by]
     pedantic = "" if rule.default else " Pedantic: off unless it is selected."
-    head = f"# {rule.code}: {rule.name}\n\n*{rule.severity.value.capitalize()}. Seen in {by}. Since {rule.since}.{pedantic}*"
-    return f"{head}\n\n{module.page}\n"
+    facts = f"*{rule.severity.value.capitalize()}. Seen in {by}. Since {rule.since}.{pedantic}*"
+    return f"# {rule.code}: {rule.name}\n\n{facts}\n\n{module.page}\n"
 
 
 def index(modules: Iterable[RuleModule]) -> str:
@@ -39,8 +37,8 @@ def index(modules: Iterable[RuleModule]) -> str:
         f"| [{m.rule.code}]({m.rule.code}.md) | {m.rule.name} | {m.by} | {m.rule.severity.value} | {m.summary} |"
         for m in modules
     ]
-    head = "# Rules\n\nBy: S reads the source, P traces a probe.\n\n| code | name | by | severity | what |\n|---|---|---|---|---|\n"
-    return head + "\n".join(rows) + "\n"
+    table = ["| code | name | by | severity | what |", "|---|---|---|---|---|", *rows]
+    return "\n".join(["# Rules", "", "By: S reads the source, P traces a probe.", "", *table, ""])
 
 
 def main() -> None:

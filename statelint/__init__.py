@@ -1,7 +1,7 @@
 """statelint: a linter for JAX state trees.
 
-Importing this imports neither jax nor libcst, only the standard library; a probe declared in a module costs that
-module nothing.
+Importing this imports neither jax nor libcst, only the standard library; a probe declared in a module costs
+that module nothing.
 """
 
 from __future__ import annotations

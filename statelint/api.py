@@ -10,7 +10,8 @@ import msgspec
 from statelint import rules
 from statelint.diagnostics import Diagnostic, Location, Severity
 from statelint.model.names import Names
-from statelint.model.trace import ProbeSite, StepTrace, label
+from statelint.model.paths import label
+from statelint.model.trace import ProbeSite, StepTrace
 from statelint.probe.declare import caller
 
 
@@ -27,7 +28,8 @@ def trace(
 
     Args:
         step: a function, plain, jitted or partial, that takes the state and gives back the next one.
-        state: the state, or a factory of it; leaves may be arrays, placeholders, or JAX's notation (``"f32[16,8]"``).
+        state: the state, or a factory of it; leaves may be arrays, placeholders, or JAX's notation
+            (``"f32[16,8]"``).
         args: the step's other arguments, in their order and in the same forms.
         state_args: the factory's arguments.
         state_argnum: which positional argument of the step the state is.
@@ -42,9 +44,7 @@ def trace(
     """
     from statelint.probe.tracer import trace as facts_of
 
-    facts = facts_of(
-        step, state, args, state_args=state_args, state_argnum=state_argnum, returns=returns, x64=x64
-    )
+    facts = facts_of(step, state, args, state_args=state_args, state_argnum=state_argnum, returns=returns, x64=x64)
     name = getattr(step, "__name__", None) or type(step).__name__
     path, line = caller()
     site = ProbeSite(name, Location(path, line))
@@ -70,9 +70,7 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, **options: A
         Exception: whatever the step raises on this state.
     """
     __tracebackhide__ = True
-    found = [
-        finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO
-    ]
+    found = [finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO]
     if found:
         lines = [f"{finding.code} {label(finding.field or '')}: {finding.message}" for finding in found]
         raise AssertionError("\n".join(["the step does not give back the state it was given:", *lines]))

@@ -87,9 +87,7 @@ def _rules_option(name: str, text: str) -> Options:
 @click.option("--output-file", metavar="FILE", help="Write the report to FILE.")
 @click.option("--no-probe", is_flag=True, help="Read the source only: run no code of the project.")
 @click.option("--python", metavar="PYTHON", help="The interpreter to run probes under, which must have jax.")
-@click.option(
-    "--config", "config_file", metavar="FILE", help="Read this file in place of the nearest pyproject.toml."
-)
+@click.option("--config", "config_file", metavar="FILE", help="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something is found.")
 @click.option(
@@ -125,9 +123,7 @@ def check(
 
     Exit codes: 0 nothing found, 1 something found, 2 statelint could not do its work.
     """
-    settings = config.load(
-        linter.rule_names(), start=paths[0] if paths else ".", file=config_file, isolated=isolated
-    )
+    settings = config.load(linter.rule_names(), start=paths[0] if paths else ".", file=config_file, isolated=isolated)
     options = linter.Options(
         select=select, extend_select=extend_select, ignore=ignore, probe=not no_probe, python=python
     )
@@ -238,9 +234,7 @@ def _print_page(module: rules.RuleModule) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    screen = Console(
-        file=io.StringIO(), force_terminal=True, width=min(shutil.get_terminal_size().columns, 100)
-    )
+    screen = Console(file=io.StringIO(), force_terminal=True, width=min(shutil.get_terminal_size().columns, 100))
     with screen.capture() as captured:
         screen.print(Markdown(page))
     _print(captured.get())
@@ -261,9 +255,7 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(error.lines)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except (
-        Exception
-    ) as error:  # exit code 1, which Python gives a traceback, would say that something was found
+    except Exception as error:  # exit code 1, which Python gives a traceback, would say that something was found
         at = traceback.extract_tb(error.__traceback__)[-1]
         return _fail([f"internal error at {at.filename}:{at.lineno}: {type(error).__name__}: {error}"])
     finally:

@@ -98,9 +98,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 # --- finding and reading the file -----------------------------------------------------------------------
 
 
-def load(
-    rules: Mapping[str, str], *, start: str = ".", file: str | None = None, isolated: bool = False
-) -> Config:
+def load(rules: Mapping[str, str], *, start: str = ".", file: str | None = None, isolated: bool = False) -> Config:
     """The configuration that holds for ``start``.
 
     Args:
@@ -194,9 +192,7 @@ def _checked(file: str, text: str, table: Any, prefix: str, rules: Mapping[str, 
     return Config(**values, file=shown(file), root=os.path.dirname(os.path.abspath(file)))
 
 
-def _values(
-    table: dict[str, Any], checks: Mapping[str, Check], where: str, errors: list[str]
-) -> dict[str, Any]:
+def _values(table: dict[str, Any], checks: Mapping[str, Check], where: str, errors: list[str]) -> dict[str, Any]:
     """The table's checked values by field; what is wrong goes to ``errors``."""
     values: dict[str, Any] = {}
     for written, raw in table.items():
@@ -455,9 +451,7 @@ def resolve(
 
     Where `select` and `ignore` both name a rule, the more specific holds, and of two alike `ignore`.
     """
-    said = [
-        (_specificity(text), order, text) for order, texts in enumerate((select, ignore)) for text in texts
-    ]
+    said = [(_specificity(text), order, text) for order, texts in enumerate((select, ignore)) for text in texts]
     enabled = set(start)
     for _, ignored, selector in sorted(said):
         codes = matching(selector, rules)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -13,53 +12,63 @@ from statelint.diagnostics import Diagnostic
 WEAK = frozenset({"SL101", "SL102", "SL103"})
 """A leaf made weak: what the source sees of it."""
 
-DRIFT = frozenset({"SL302", "SL303", "SL304"})
-"""A leaf that drifts: what the probe sees of it, the dearer of the two."""
+DEARER = {"SL202": frozenset({"SL201"}), "SL302": WEAK, "SL303": WEAK, "SL304": WEAK}
+"""What a probe sees happen to a leaf or static field, and what the source may say of the very same: the cheaper
+finding is part of the dearer one.
+"""
 
 
 def confirmed(seen: Iterable[Diagnostic], traced: Iterable[Diagnostic]) -> list[Diagnostic]:
     """All findings, where those of the source that a probe makes too, at the same line, are one with its."""
     sources = _by_code_and_line(seen)
     probes = _by_code_and_line(traced)
-    merged = [finding for key, findings in sources.items() if key not in probes for finding in findings]
-    for key, findings in probes.items():
-        merged += [_joined(finding, _partner(finding, sources.get(key, []))) for finding in findings]
+    merged = [finding for key, found in sources.items() if key not in probes for finding in found]
+    for key, found in probes.items():
+        merged += [_joined(finding, _partner(finding, sources.get(key, ()))) for finding in found]
     return merged
+
+
+def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """One finding for one leaf: without those of the source that are part of a dearer one of a probe."""
+    findings = list(findings)
+    sources = [finding for finding in findings if finding.detector == "source"]
+    kept: list[Diagnostic] = []
+    absorbed: set[int] = set()
+    for finding in findings:
+        cheaper = [source for source in sources if _is_part(source, finding)]
+        absorbed.update(map(id, cheaper))
+        kept.append(_joined(finding, cheaper[0] if cheaper else None))
+    return [finding for finding, before in zip(kept, findings, strict=True) if id(before) not in absorbed]
+
+
+def distinct(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """In order of place, each once: two probes may meet one fault."""
+    first = {finding.sort_key: finding for finding in reversed(list(findings))}
+    return tuple(sorted(first.values(), key=_order))
+
+
+def _is_part(source: Diagnostic, probe: Diagnostic) -> bool:
+    """Whether a finding of the source is about the leaf of a dearer finding: by its name, at one of its places."""
+    if probe.detector != "probe" or source.code not in DEARER.get(probe.code, ()) or source.field is None:
+        return False
+    places = [probe.location, *(related.location for related in probe.related)]
+    is_there = any((at.path, at.line) == (source.location.path, source.location.line) for at in places)
+    return is_there and _last_name(source) == _last_name(probe)
 
 
 def _partner(finding: Diagnostic, sources: Sequence[Diagnostic]) -> Diagnostic | None:
     """What the source says of a probe's finding: the one about a field of its name, or else the first."""
-    same = (source for source in sources if _last_name(source) == _last_name(finding))
-    return next(itertools.chain(same, sources), None)
+    same = [source for source in sources if _last_name(source) == _last_name(finding)]
+    return next(iter([*same, *sources]), None)
 
 
 def _joined(probe: Diagnostic, source: Diagnostic | None) -> Diagnostic:
     if source is None:
         return probe
-    return msgspec.structs.replace(
-        probe, detector="both", location=source.location, fix=probe.fix or source.fix
-    )
-
-
-def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Without the weak leaves of the source that a probe saw drift: the drift is their one finding."""
-    findings = list(findings)
-    drifts = {_leaf(finding) for finding in findings if _is_drift(finding)}
-    weak = {_leaf(finding): finding for finding in findings if _is_weak(finding) and _leaf(finding) in drifts}
-    kept = (finding for finding in findings if not (_is_weak(finding) and _leaf(finding) in drifts))
-    return [_joined(finding, weak.get(_leaf(finding))) if _is_drift(finding) else finding for finding in kept]
-
-
-def _is_drift(finding: Diagnostic) -> bool:
-    return finding.code in DRIFT and finding.detector == "probe"
-
-
-def _is_weak(finding: Diagnostic) -> bool:
-    return finding.code in WEAK and finding.detector == "source" and finding.field is not None
-
-
-def _leaf(finding: Diagnostic) -> tuple[str, int, str]:
-    return (finding.location.path, finding.location.line, _last_name(finding))
+    # The source knows where on the line the expression begins and ends.
+    is_one_line = (source.location.path, source.location.line) == (probe.location.path, probe.location.line)
+    location = source.location if is_one_line else probe.location
+    return msgspec.structs.replace(probe, detector="both", location=location, fix=probe.fix or source.fix)
 
 
 def _last_name(finding: Diagnostic) -> str:
@@ -72,12 +81,6 @@ def _by_code_and_line(findings: Iterable[Diagnostic]) -> dict[tuple[str, str, in
     for finding in findings:
         groups.setdefault((finding.code, finding.location.path, finding.location.line), []).append(finding)
     return groups
-
-
-def distinct(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """In order of place, each once: two probes may meet one fault."""
-    first = {finding.sort_key: finding for finding in reversed(list(findings))}
-    return tuple(sorted(first.values(), key=_order))
 
 
 def _order(finding: Diagnostic) -> tuple[str, int, int, str, str]:

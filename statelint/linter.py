@@ -107,9 +107,7 @@ def _selection(config: Config, options: Options) -> frozenset[str]:
     if wrong:
         raise UsageError(wrong)
     selected = options.select or config.select
-    default = (
-        [] if selected is not None else [code for code, module in rules.load().items() if module.rule.default]
-    )
+    default = [] if selected is not None else [code for code, module in rules.load().items() if module.rule.default]
     extended = options.extend_select if options.select else (*config.extend_select, *options.extend_select)
     wanted, unwanted = [*(selected or ()), *extended], [*config.ignore, *options.ignore]
     if not resolve(wanted, unwanted, names, start=default):
@@ -210,17 +208,10 @@ def _is_unparsed(reading: Reading) -> bool:
 # --- probes ---------------------------------------------------------------------------------------------
 
 
-def _declared(
-    readings: Iterable[Reading], config: Config
-) -> list[tuple[ProbeSite, str | None, ProbeTable | None]]:
+def _declared(readings: Iterable[Reading], config: Config) -> list[tuple[ProbeSite, str | None, ProbeTable | None]]:
     """All declared probes: each with the file or with the table that declares it."""
-    in_code = [
-        (site, os.path.realpath(reading.path), None) for reading in readings for site in reading.probes
-    ]
-    in_table = [
-        (ProbeSite(table.name, Location(config.file or "", table.line)), None, table)
-        for table in config.probe
-    ]
+    in_code = [(site, os.path.realpath(reading.path), None) for reading in readings for site in reading.probes]
+    in_table = [(ProbeSite(table.name, Location(config.file or "", table.line)), None, table) for table in config.probe]
     return [*in_code, *in_table]
 
 
@@ -323,9 +314,7 @@ class _Probed:
         return self._some and path not in self._failed
 
 
-def _unused(
-    readings: Iterable[Reading], comments: _Comments, scope: _Scope, probed: _Probed
-) -> Iterator[Diagnostic]:
+def _unused(readings: Iterable[Reading], comments: _Comments, scope: _Scope, probed: _Probed) -> Iterator[Diagnostic]:
     """What SL901 says of the linted files."""
     modules = {code: module for code, module in rules.load().items() if code != UNUSED}
     default = {code for code, module in modules.items() if module.rule.default}

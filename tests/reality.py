@@ -259,9 +259,7 @@ def _factory(state: Any, args: Any) -> Callable[[], Any]:
 
 
 def _unshared(state: Any) -> Any:
-    return jax.tree.map(
-        lambda leaf: jnp.array(leaf, copy=True) if isinstance(leaf, jax.Array) else leaf, state
-    )
+    return jax.tree.map(lambda leaf: jnp.array(leaf, copy=True) if isinstance(leaf, jax.Array) else leaf, state)
 
 
 def _on_host(leaf: Any) -> Any:

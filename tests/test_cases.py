@@ -53,9 +53,7 @@ def codes_of_source(report, path, *, fixed):
         if isinstance(node, ast.FunctionDef) and node.name == "make_fixed"
     ]
     found = [finding for finding in report["diagnostics"] if finding["path"] == path]
-    return {
-        finding["code"] for finding in found if fixed == any(finding["line"] in lines for lines in inside)
-    }
+    return {finding["code"] for finding in found if fixed == any(finding["line"] in lines for lines in inside)}
 
 
 @pytest.mark.parametrize("path", CASES, ids=name_of)

@@ -24,9 +24,7 @@ def run(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProces
 
 
 def environment(extra: dict[str, str]) -> dict[str, str]:
-    kept = {
-        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")
-    }
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR", "TERM")}
     return {**kept, **extra}
 
 
@@ -204,9 +202,7 @@ def test_a_pipe_that_is_closed_from_the_start(project: Path) -> None:
 
 
 def test_what_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
-    (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text(
-        "é = 1  # statelint: ignore[SL777]\n", encoding="utf-8"
-    )
+    (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text("é = 1  # statelint: ignore[SL777]\n", encoding="utf-8")
     done = run(tmp_path, LANG="C", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
     assert done.returncode == 1
     assert done.stdout.startswith("caf\\udce9.py:1:8: SL901")
@@ -217,9 +213,7 @@ def test_what_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None:
 def test_interrupt_is_quiet(tmp_path: Path) -> None:
     pipe = tmp_path / "waits.py"
     os.mkfifo(pipe)
-    process = subprocess.Popen(
-        [STATELINT, "waits.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    process = subprocess.Popen([STATELINT, "waits.py"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     # Opening the pipe for writing succeeds once statelint has opened it to read, so that it is at work.
     while True:
         try:
@@ -283,9 +277,7 @@ def test_a_run_without_jax_code_imports_nothing_heavy(project: Path) -> None:
         "import sys; from statelint import cli; cli.main(['--no-probe', 'clean.py']); "
         "print(sorted({'jax', 'libcst', 'rich', 'statelint.probe.client'} & set(sys.modules)))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["All clean: 1 file checked", "[]"]
 
 
@@ -308,8 +300,6 @@ def test_a_fault_of_our_own_is_one_line_and_no_finding(project: Path) -> None:
         "linter.run = run\n"
         "sys.exit(cli.main(['a.py']))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "statelint: error: internal error at <string>:2: KeyError: 'lost'\n"

@@ -149,9 +149,7 @@ def test_per_file_ignores_names_the_pattern() -> None:
 @pytest.mark.parametrize("written", ["probe = 3", "probe = [3]", "[tool.statelint.probe]\nstep = 'a:b'"])
 def test_probe_must_be_an_array_of_tables(written: str) -> None:
     (line,) = errors(f"[tool.statelint]\n{written}\n")
-    assert line.startswith(
-        "pyproject.toml: tool.statelint.probe: expected an array of tables ([[...]]), got "
-    )
+    assert line.startswith("pyproject.toml: tool.statelint.probe: expected an array of tables ([[...]]), got ")
 
 
 def test_broken_toml_is_one_line() -> None:
@@ -161,9 +159,7 @@ def test_broken_toml_is_one_line() -> None:
 
 
 def test_a_table_that_is_none() -> None:
-    assert errors("[tool]\nstatelint = 3\n") == [
-        "pyproject.toml: tool.statelint: expected a table, got an integer"
-    ]
+    assert errors("[tool]\nstatelint = 3\n") == ["pyproject.toml: tool.statelint: expected a table, got an integer"]
 
 
 def test_not_utf8() -> None:

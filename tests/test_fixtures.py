@@ -108,13 +108,9 @@ def test_probes_flag_the_marked_lines(by_both, path):
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_each_detector_of_a_rule_sees_its_fault(by_both, folder):
     code = code_of(folder / "bad.py")
-    detectors = {
-        finding["detector"] for finding in findings(by_both, folder / "bad.py") if finding["code"] == code
-    }
+    detectors = {finding["detector"] for finding in findings(by_both, folder / "bad.py") if finding["code"] == code}
     module = rules.load()[code]
-    assert (
-        "both" if module.in_source and module.in_trace else "probe" if module.in_trace else "source"
-    ) in detectors
+    assert ("both" if module.in_source and module.in_trace else "probe" if module.in_trace else "source") in detectors
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -142,9 +138,7 @@ def test_it_costs_what_it_says(path, name, cost):
 @pytest.mark.parametrize(("path", "name", "cost"), COSTS)
 def test_the_probe_predicts_the_cost(by_both, path, name, cost):
     reported = [
-        probe
-        for probe in by_both["checked"]["probes"]
-        if probe["path"] == path and name in ("", probe["name"])
+        probe for probe in by_both["checked"]["probes"] if probe["path"] == path and name in ("", probe["name"])
     ]
     assert len(reported) == 1
     if "loop" in cost:
@@ -155,9 +149,7 @@ def test_the_probe_predicts_the_cost(by_both, path, name, cost):
 @pytest.mark.parametrize(("path", "name", "cost"), COSTS)
 def test_a_cost_is_never_predicted_without_a_finding(by_both, path, name, cost):
     at = probe_of(path, name).site[1]
-    (probe,) = [
-        probe for probe in by_both["checked"]["probes"] if (probe["path"], probe["line"]) == (path, at)
-    ]
+    (probe,) = [probe for probe in by_both["checked"]["probes"] if (probe["path"], probe["line"]) == (path, at)]
     blamed = [finding["code"] for finding in findings(by_both, path) if finding["probe"] == probe["name"]]
     assert bool(blamed) or cost == {"loop": "1", "restore": "0"}
 

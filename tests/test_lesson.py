@@ -100,10 +100,7 @@ class TestKindsOfField:
 
     def test_leaves_are_donated_and_structure_is_not(self):
         lowered = jax.jit(lambda state: kinds.train_step(state), donate_argnums=0).lower(kinds.create_state())
-        donated = [
-            info.donated
-            for info in jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))
-        ]
+        donated = [info.donated for info in jax.tree.leaves(lowered.args_info, is_leaf=lambda x: hasattr(x, "donated"))]
         assert donated == [True] * 4
         assert lowered.compile().memory_analysis().alias_size_in_bytes == 3 * 16 + 4
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from statelint import config, linter
+from statelint import config, findings, linter
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
 from statelint.linter import Options, UsageError
 from statelint.model.trace import Executables
@@ -126,9 +126,7 @@ def test_both_detectors_make_one_finding(declared: str) -> None:
     assert (probe.name, probe.executables) == ("train", Executables(2, 0))
     assert (probe.path, probe.line) == (("train.py", 16) if declared == "code" else ("pyproject.toml", 4))
     assert report.executables(finding) == Executables(2, 0)
-    assert (probe.path, probe.line) in {
-        (related.location.path, related.location.line) for related in finding.related
-    }
+    assert (probe.path, probe.line) in {(related.location.path, related.location.line) for related in finding.related}
 
 
 def test_probes_that_do_not_run_are_counted() -> None:
@@ -193,9 +191,7 @@ def test_an_interpreter_that_is_not_there(option: str | None, setting: str, line
 
 def test_the_interpreter_is_relative_to_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("bin").mkdir()
-    Path("bin/python").write_text(
-        f'#!/bin/sh\necho ran >> "{Path.cwd()}/ran"\nexec "{sys.executable}" "$@"\n'
-    )
+    Path("bin/python").write_text(f'#!/bin/sh\necho ran >> "{Path.cwd()}/ran"\nexec "{sys.executable}" "$@"\n')
     Path("bin/python").chmod(0o755)
     Path("deep").mkdir()
     Path("deep/a.py").write_text("")
@@ -229,18 +225,14 @@ def test_a_comment_silences_either_detector() -> None:
 
 
 def test_comments_are_judged_by_what_ran() -> None:
-    Path("train.py").write_text(
-        TRAIN + IN_CODE + "a = 1  # statelint: ignore[SL304]\nb = 2  # statelint: ignore\n"
-    )
+    Path("train.py").write_text(TRAIN + IN_CODE + "a = 1  # statelint: ignore[SL304]\nb = 2  # statelint: ignore\n")
     unused = [(code, line) for _, line, code, _ in found(lint()) if code == "SL901"]
     assert unused == [("SL901", 17), ("SL901", 18)]
     assert "SL901" not in {d.code for d in lint(probe=False).diagnostics}
 
 
 def test_where_the_probe_failed_its_rules_are_not_judged() -> None:
-    Path("train.py").write_text(
-        TRAIN + IN_CODE.replace("f32[3]", "f32[7]") + "a = 1  # statelint: ignore[SL304]\n"
-    )
+    Path("train.py").write_text(TRAIN + IN_CODE.replace("f32[3]", "f32[7]") + "a = 1  # statelint: ignore[SL304]\n")
     assert {d.code for d in lint().diagnostics} == {"SL103", "SL902"}
 
 
@@ -277,7 +269,7 @@ def test_each_is_confirmed_by_the_probes_word_on_its_own_field() -> None:
         finding("SL102", "lr", line=2),
     ]
     traced = [finding("SL101", name, detector="probe") for name in ("opt.step", "opt.count", "opt.extra")]
-    merged = {d.field: d for d in linter._confirmed(seen, traced)}
+    merged = {d.field: d for d in findings.confirmed(seen, traced)}
     assert {field: (d.detector, d.location.column) for field, d in merged.items()} == {
         "lr": ("source", 1),
         "opt.step": ("both", 9),
@@ -296,7 +288,7 @@ def test_a_drift_takes_the_weak_leaf_of_its_name_and_line_only() -> None:
         finding("SL401", "tau"),
         finding("SL102", None),
     ]
-    result = linter._dearest([drift, finding("SL103", "tau", column=7, fix=True), *kept])
+    result = findings.dearest([drift, finding("SL103", "tau", column=7, fix=True), *kept])
     assert [d for d in result if d.code != "SL304"] == kept
     (merged,) = (d for d in result if d.code == "SL304")
     assert (merged.detector, merged.location.column, merged.fix) == ("both", 7, Fix(True, "mend tau"))

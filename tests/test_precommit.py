@@ -40,9 +40,7 @@ CONFIG = "repos:\n- repo: {hooks}\n  rev: {rev}\n  hooks:\n  - id: {hook}\n"
 
 
 def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(
-        [*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout.strip()
+    return subprocess.run([*GIT, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit(folder: Path) -> str:
@@ -78,19 +76,13 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_hook(
-    project: Path, hooks: Path, home: Path, hook: str, *arguments: str
-) -> subprocess.CompletedProcess[str]:
+def run_hook(project: Path, hooks: Path, home: Path, hook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     rev = git(hooks, "rev-parse", "HEAD")
     (project / ".pre-commit-config.yaml").write_text(CONFIG.format(hooks=hooks, rev=rev, hook=hook))
     commit(project)
     scripts = str(Path(sys.executable).parent)
     env = {
-        **{
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("GIT_") and name != "VIRTUAL_ENV"
-        },
+        **{name: value for name, value in os.environ.items() if not name.startswith("GIT_") and name != "VIRTUAL_ENV"},
         "PRE_COMMIT_HOME": str(home),
         "PATH": os.pathsep.join([scripts, os.environ["PATH"]]),
     }

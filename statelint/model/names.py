@@ -90,6 +90,7 @@ STATE_KEYS: tuple[str, ...] = (
     "nu",
     "ema",
     "*ema_params",
+    "average*",
     "target_params",
     "momentum",
     "velocity",
@@ -126,9 +127,7 @@ class Names:
         counters: patterns for counters, in place of `COUNTER_NAMES`.
     """
 
-    def __init__(
-        self, states: tuple[str, ...] = STATE_NAMES, counters: tuple[str, ...] = COUNTER_NAMES
-    ) -> None:
+    def __init__(self, states: tuple[str, ...] = STATE_NAMES, counters: tuple[str, ...] = COUNTER_NAMES) -> None:
         self.states = states
         self.counters = counters
 

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from statelint.diagnostics import Location
+from statelint.model.paths import label
 
 Framework = Literal["jax", "equinox", "flax.nnx"]
 """Whose jit: plain jax traces every leaf, the other two hold Python values static."""
@@ -213,8 +214,3 @@ class UnusedIgnore(msgspec.Struct, frozen=True):
 
     at: Location
     codes: tuple[str, ...]
-
-
-def label(path: str) -> str:
-    """A path as messages write it: one that starts with a subscript has the state's name before it."""
-    return f"state{path}" if path.startswith("[") else path

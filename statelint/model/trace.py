@@ -1,18 +1,19 @@
 """What the probe saw of one step: facts, never verdicts.
 
-The worker prints these as JSON; the decoder checks every field, so that what rules look at is what they are told.
+The worker prints these as JSON; the decoder checks every field, so that what rules look at is what they are
+told.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 
 from statelint.diagnostics import Location
 from statelint.model.names import Names
+from statelint.model.paths import label
 
 Held = Literal["array", "python", "numpy", "key", "static", "invalid"]
 """How a leaf of the initial state is held. ``static``: a Python value that the adapter's jit holds static;
@@ -64,9 +65,7 @@ class Change(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`goes into call 1 as float32[] and comes out as weak float32[]`."""
-        return (
-            f"goes into call {self.call} as {self.before.described} and comes out as {self.after.described}"
-        )
+        return f"goes into call {self.call} as {self.before.described} and comes out as {self.after.described}"
 
 
 class LeafTrace(msgspec.Struct, frozen=True):
@@ -225,9 +224,7 @@ class StepTrace(msgspec.Struct, frozen=True):
         """The same trace, with what the names say of its leaves and static fields."""
         return msgspec.structs.replace(
             self,
-            leaves=tuple(
-                msgspec.structs.replace(leaf, counter=names.is_counter(leaf.name)) for leaf in self.leaves
-            ),
+            leaves=tuple(msgspec.structs.replace(leaf, counter=names.is_counter(leaf.name)) for leaf in self.leaves),
             statics=tuple(
                 msgspec.structs.replace(
                     static,
@@ -243,9 +240,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     def is_drifting(self) -> bool:
         """Some of the state does not come back as it was."""
         statics = any(static.changed for static in self.statics)
-        return (
-            statics or bool(self.structure) or any(leaf.changes or leaf.value_after for leaf in self.leaves)
-        )
+        return statics or bool(self.structure) or any(leaf.changes or leaf.value_after for leaf in self.leaves)
 
     @property
     def cost(self) -> str:
@@ -282,16 +277,3 @@ class ProbeFailure(msgspec.Struct, frozen=True):
     probe: ProbeSite
     at: Location
     message: str
-
-
-def label(path: str) -> str:
-    """`opt_state[0].mu` as `state.opt_state[0].mu`, `['w']` as `state['w']`."""
-    return f"state{path}" if path.startswith("[") or not path else f"state.{path}"
-
-
-def common_parents(paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths without the last steps that they have in common: `mu['w']` and `nu['w']` as `mu` and `nu`."""
-    split = [re.findall(r"\[.*?\](?=[.\[]|$)|\.?[^.\[]+", path) for path in paths]
-    while all(len(steps) > 1 for steps in split) and len({steps[-1] for steps in split}) == 1:
-        split = [steps[:-1] for steps in split]
-    return tuple("".join(steps) for steps in split)

@@ -1,8 +1,9 @@
 """Where the source sets a field: for leaves of which JAX keeps no line (Python numbers, literals, defaults).
 
-Follows the path of a leaf through the function that builds the state: the expression given to its first field (a keyword, a
-dict key, a position in a constructor call, an item of a returned tuple), then, inside that or inside the function that it
-calls, the one given to the next. The first one found is meant; none found is no answer.
+Follows the path of a leaf through the function that builds the state: the expression given to its first field
+(a keyword, a dict key, a position in a constructor call, an item of a returned tuple), then, inside that or
+inside the function that it calls, the one given to the next. The first one found is meant; none found is no
+answer.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ def _wrapped(function: Any) -> Any:
     for name in ("__wrapped__", "func", "__func__"):
         if callable(inner := getattr(function, name, None)):
             return inner
-    is_object = not inspect.isroutine(function) and not isinstance(function, type)
-    return getattr(type(function), "__call__", None) if is_object else None
+    if inspect.isroutine(function) or isinstance(function, type):
+        return None
+    return inspect.getattr_static(type(function), "__call__", None)
 
 
 class Code:
@@ -79,11 +81,7 @@ class Code:
         found = frames.place(self.path, node.lineno, node.col_offset)
         end = frames.place(self.path, node.end_lineno or node.lineno, node.end_col_offset or 0)
         # A frame around a whole function or block says less than its first line.
-        return (
-            found
-            if end["line"] > node.lineno
-            else found | {"end_line": end["line"], "end_column": end["column"]}
-        )
+        return found if end["line"] > node.lineno else found | {"end_line": end["line"], "end_column": end["column"]}
 
     def _reached(self) -> Iterator[tuple[Code, ast.AST]]:
         """The function, then the user's functions that it calls, nearest first."""
@@ -110,9 +108,9 @@ class Code:
             target = target.value
         if not isinstance(target, ast.Name) or self.function is None:
             return None
-        called = self.function.__globals__.get(target.id) or inspect.getclosurevars(
-            self.function
-        ).nonlocals.get(target.id)
+        called = self.function.__globals__.get(target.id) or inspect.getclosurevars(self.function).nonlocals.get(
+            target.id
+        )
         for name in names:
             called = getattr(called, name, None)
         code = Code(called) if callable(called) and not isinstance(called, type) else None
@@ -196,10 +194,7 @@ def _declaration(node: Node) -> tuple[str, ast.AnnAssign | None]:
         for found in ast.walk(module) if module else ():
             if isinstance(found, ast.ClassDef) and found.name == owner.__name__:
                 for statement in found.body:
-                    if (
-                        isinstance(statement, ast.AnnAssign)
-                        and getattr(statement.target, "id", None) == node.name
-                    ):
+                    if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", None) == node.name:
                         return path, statement
     return "", None
 
@@ -274,11 +269,7 @@ def _argument(call: ast.Call, field: Node) -> ast.expr | None:
         if keyword.arg == field.name:
             return keyword.value
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-    if (
-        field.owner is None
-        or name != field.owner.__name__
-        or any(isinstance(item, ast.Starred) for item in call.args)
-    ):
+    if field.owner is None or name != field.owner.__name__ or any(isinstance(item, ast.Starred) for item in call.args):
         return None
     try:
         parameters = [name for name in inspect.signature(field.owner).parameters if name != "self"]

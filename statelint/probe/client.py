@@ -1,7 +1,7 @@
 """Starts the worker, and survives it.
 
-One worker does all the jobs of a run, so that jax is imported once. When it dies, hangs or floods, the job at hand has
-failed and a new worker does the rest.
+One worker does all the jobs of a run, so that jax is imported once. When it dies, hangs or floods, the job at
+hand has failed and a new worker does the rest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def run(jobs: Sequence[Job], *, python: str, timeout: float, root: str) -> Itera
         root: the project's folder: where the worker runs, and whose modules tables name.
 
     Returns:
-        at least one result for each job, in the order of the jobs but for those that ask for environment variables.
+        at least one result for each job, in the order of the jobs but for those that ask for environment
+        variables.
     """
     waiting: list[tuple[dict[str, str], list[Job]]] = []
     tables = [job for job in jobs if job.table and job.table.get("env")]
@@ -89,9 +90,7 @@ class _Worker:
         finished: how many jobs, from the first on, have their results.
     """
 
-    def __init__(
-        self, jobs: Sequence[Job], *, python: str, timeout: float, root: str, env: Mapping[str, str]
-    ) -> None:
+    def __init__(self, jobs: Sequence[Job], *, python: str, timeout: float, root: str, env: Mapping[str, str]) -> None:
         self.jobs = jobs
         self.python = python
         self.timeout = timeout
@@ -125,7 +124,9 @@ class _Worker:
             env=_environment(self.env),
             start_new_session=True,
         )
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         orders = [[number, _order(job)] for number, job in enumerate(self.jobs)]
         with contextlib.suppress(BrokenPipeError), process.stdin:
             sources = [self.root, os.path.join(self.root, "src")]
@@ -163,9 +164,7 @@ class _Worker:
             except queue.Empty:
                 yield (
                     job,
-                    _failure(
-                        job, f"it did not end within {self.timeout:g} seconds", self._where_it_hangs(process)
-                    ),
+                    _failure(job, f"it did not end within {self.timeout:g} seconds", self._where_it_hangs(process)),
                 )
                 self.finished += 1
                 return
@@ -214,9 +213,7 @@ class _Worker:
 
 def _is_below(path: str, root: str) -> bool:
     folder = os.path.join(os.path.realpath(root), "")
-    return os.path.realpath(path).startswith(folder) and not re.search(
-        r"[/\\](?:site|dist)-packages[/\\]", path
-    )
+    return os.path.realpath(path).startswith(folder) and not re.search(r"[/\\](?:site|dist)-packages[/\\]", path)
 
 
 def _order(job: Job) -> dict[str, Any]:

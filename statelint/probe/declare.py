@@ -1,7 +1,7 @@
 """`Probe`: how a step and its state are declared.
 
-Standard library only: a module that declares a probe pays nothing for it, and the worker loads this file under the
-project's own interpreter, where statelint need not be installed.
+Standard library only: a module that declares a probe pays nothing for it, and the worker loads this file
+under the project's own interpreter, where statelint need not be installed.
 """
 
 from __future__ import annotations

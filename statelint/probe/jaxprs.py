@@ -58,9 +58,7 @@ class Jaxpr:
         return {
             variable
             for equation in self.jaxpr.eqns
-            for variable, donated in zip(
-                equation.invars, equation.params.get("donated_invars", ()), strict=False
-            )
+            for variable, donated in zip(equation.invars, equation.params.get("donated_invars", ()), strict=False)
             if donated and not is_literal(variable)
         }
 

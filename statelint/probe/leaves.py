@@ -69,8 +69,8 @@ def zeros(aval: jax.ShapeDtypeStruct) -> Any:
 
 
 def from_notation(text: str) -> jax.ShapeDtypeStruct | None:
-    """`"f32[16,8]"`, `"i32[]"`, `"bool[4]"`, `"key<fry>[]"`, or a long name such as `"float32[16,8]"`, as a placeholder.
-    A leading `~` makes it weak.
+    """A placeholder for `"f32[16,8]"`, `"i32[]"`, `"bool[4]"`, `"key<fry>[]"`, or a long name such as `"float32[16]"`;
+    a leading `~` makes it weak.
 
     Returns:
         None when the text is not of this form at all.

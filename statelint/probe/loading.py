@@ -101,9 +101,7 @@ def _finds(dotted: str, path: str) -> bool:
 
 def _import_by_path(path: str) -> ModuleType:
     name = f"_statelint_probed_{len(_loaded)}"
-    spec = importlib.util.spec_from_file_location(
-        name, path, loader=importlib.machinery.SourceFileLoader(name, path)
-    )
+    spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.SourceFileLoader(name, path))
     if spec is None or spec.loader is None:
         raise LoadError(f"{path} cannot be imported")
     module = importlib.util.module_from_spec(spec)

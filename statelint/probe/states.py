@@ -133,9 +133,7 @@ def likeness(tree: Any, state: State) -> float:
     after = {node.path: node.value for node in describe(tree).leaves()}
     common = before.keys() & after.keys()
     if common:
-        shaped = sum(
-            getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common
-        )
+        shaped = sum(getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common)
         score += (len(common) + shaped) / len(before.keys() | after.keys())
     same_root = type(tree) is state.root.kind and type(tree) not in (tuple, list)
     return score + same_root

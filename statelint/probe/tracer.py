@@ -1,8 +1,8 @@
 """The step, traced abstractly: facts about the state it takes and gives back.
 
-Nothing is compiled and nothing allocated. The step is wrapped in a function of flat leaves that builds the state from
-tracers, as jit does, so that a class that validates is met as jit meets it; what comes out is flattened inside the trace
-and carried to the next call as avals and a treedef, until a call key repeats.
+Nothing is compiled and nothing allocated. The step is wrapped in a function of flat leaves that builds the
+state from tracers, as jit does, so that a class that validates is met as jit meets it; what comes out is
+flattened inside the trace and carried to the next call as avals and a treedef, until a call key repeats.
 """
 
 from __future__ import annotations
@@ -112,9 +112,7 @@ class _Tracer:
         self.step = step
         self.argnum = argnum
         self.returns = returns
-        self.arguments, self.arguments_treedef = jax.tree_util.tree_flatten(
-            leaves.resolve_notation(list(args))
-        )
+        self.arguments, self.arguments_treedef = jax.tree_util.tree_flatten(leaves.resolve_notation(list(args)))
         self.step_code = blame.Code(step)
         self.factory_code = blame.Code(state) if is_factory(state) else None
         self.built = build(state, state_args) if is_factory(state) else given(leaves.resolve_notation(state))
@@ -134,8 +132,7 @@ class _Tracer:
             "adapter": self.adapter.name,
             "donates": any(first.donated) if first and self.is_jitted else None,
             "leaves": [
-                self._leaf(node, value, place, loop.calls)
-                for node, value, place in self.first.by_path.values()
+                self._leaf(node, value, place, loop.calls) for node, value, place in self.first.by_path.values()
             ],
             "statics": list(self._statics(first)),
             "structure": list(self._structure(loop.calls)),
@@ -194,9 +191,7 @@ class _Tracer:
         """
         seen: dict[str, Any] = {}
         in_state = [place for place, value in enumerate(state.values) if is_aval(value)]
-        in_arguments = [
-            place for place, value in enumerate(self.arguments) if self._is_traced_argument(value)
-        ]
+        in_arguments = [place for place, value in enumerate(self.arguments) if self._is_traced_argument(value)]
 
         def flat_step(*tracers: Any) -> list[Any]:
             values, others = list(state.values), list(self.arguments)
@@ -256,20 +251,15 @@ class _Tracer:
         if self.returns is not None:
             for key in [self.returns] if isinstance(self.returns, int | str) else self.returns:
                 try:
-                    result = (
-                        getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
-                    )
+                    result = getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
                 except Exception:
-                    raise ProbeError(
-                        f"returns = {self.returns!r}: the step's result has no {key!r}"
-                    ) from None
+                    raise ProbeError(f"returns = {self.returns!r}: the step's result has no {key!r}") from None
             return result
         candidates = [result, *(result if type(result) in (tuple, list) else ())]
         best = max(candidates, key=lambda candidate: likeness(candidate, state))
         if likeness(best, state) <= 0:
-            raise ProbeError(
-                f"the step's result, {spelling.type_name(result)}, holds nothing like the state; say where it stands with `returns`"
-            )
+            kind = spelling.type_name(result)
+            raise ProbeError(f"the step's result, a {kind}, holds nothing like the state: say where with `returns`")
         return best
 
     # The facts.
@@ -330,9 +320,7 @@ class _Tracer:
         twins = {node.path: node for node in first.after.root.walk()} if first else {}
         for node in self.first.root.walk():
             for name, value in node.statics.items():
-                field = Node(
-                    f"{node.path}.{name}" if node.path else name, name, value, type(value), parent=node
-                )
+                field = Node(f"{node.path}.{name}" if node.path else name, name, value, type(value), parent=node)
                 facts: Facts = {
                     "path": field.path,
                     "name": name,

@@ -1,7 +1,7 @@
 """The child process: imports what probes name, traces it, and prints the facts as JSON lines.
 
-Runs as a script under the project's interpreter, with the standard library, jax and this package's own files only.
-It is given one JSON object on standard input, and says on its own standard output, one object a line:
+Runs as a script under the project's interpreter, with the standard library, jax and this package's own files
+only. It is given one JSON object on standard input, and says on its own standard output, one object a line:
 
     {"job": 0, "event": "start"}
     {"job": 0, "event": "trace", "name": ..., "site": [path, line], "facts": {...}}
@@ -106,9 +106,7 @@ def _do(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"event": "failure", "message": missing, "at": None}
             return
         for probe in _probes(job):
-            unset = {
-                name: value for name, value in (probe.env or {}).items() if os.environ.get(name) != value
-            }
+            unset = {name: value for name, value in (probe.env or {}).items() if os.environ.get(name) != value}
             yield {"event": "environment", "env": unset} if unset else _traced(probe)
     except BaseException as error:
         yield {"event": "failure", "message": _said(error), "at": frames.of_error(error)}

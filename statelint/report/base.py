@@ -87,9 +87,7 @@ def one_line(text: str) -> str:
 
 def _visible(char: str) -> str:
     # A surrogate is a byte of a file's name that is not UTF-8: the stream's error handler shows it.
-    return (
-        char if char.isprintable() or "\ud800" <= char <= "\udfff" or char == " " else f"\\x{ord(char):02x}"
-    )
+    return char if char.isprintable() or "\ud800" <= char <= "\udfff" or char == " " else f"\\x{ord(char):02x}"
 
 
 def headline(finding: Diagnostic, look: Look) -> str:

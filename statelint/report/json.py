@@ -50,8 +50,7 @@ def _diagnostic(finding: Diagnostic, report: Report) -> dict[str, Any]:
         "executables": msgspec.to_builtins(report.executables(finding)),
         "fix": msgspec.to_builtins(finding.fix),
         "related": [
-            {"message": related.message, **msgspec.to_builtins(related.location)}
-            for related in finding.related
+            {"message": related.message, **msgspec.to_builtins(related.location)} for related in finding.related
         ],
         "docs": report.pages.get(finding.code),
     }

@@ -37,7 +37,15 @@ def _body(finding: Diagnostic, report: Report, look: Look, explained: set[str]) 
     explained.add(finding.code)
 
 
+_SEEN = {
+    "source": "in the source",
+    "probe": "by probe {}",
+    "both": "in the source, and confirmed by probe {}",
+}
+
+
 def _remarks(finding: Diagnostic, explained: set[str]) -> Iterator[tuple[str, str]]:
+    yield "seen", _SEEN[finding.detector].format(finding.probe)
     for related in finding.related:
         yield "note", f"{related.location.path}:{related.location.line}: {related.message}"
     if finding.fix is not None:

@@ -47,7 +47,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
-from statelint.model.source import Framework, StateClass, StateValue, StepFunction, label
+from statelint.model.paths import label
+from statelint.model.source import Framework, StateClass, StateValue, StepFunction
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 

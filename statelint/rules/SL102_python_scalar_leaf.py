@@ -36,7 +36,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import Expression, Kind, StateClass, StateValue, label
+from statelint.model.paths import label
+from statelint.model.source import Expression, Kind, StateClass, StateValue
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 
@@ -55,11 +56,7 @@ def in_source(part: StateValue | StateClass) -> Iterator[Diagnostic]:
                 yield from _check(item.value, item.path)
     else:
         for field in part.own_fields:
-            if (
-                field.default is not None
-                and not field.static
-                and not (field.counter and field.default.starts_count)
-            ):
+            if field.default is not None and not field.static and not (field.counter and field.default.starts_count):
                 yield from _check(field.default, field.name)
 
 

@@ -38,7 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import Expression, StateClass, StateValue, label
+from statelint.model.paths import label
+from statelint.model.source import Expression, StateClass, StateValue
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 
@@ -60,9 +61,7 @@ def in_source(part: StateValue | StateClass) -> Iterator[Diagnostic]:
 
 
 def _finding(value: Expression, path: str) -> Diagnostic:
-    message = (
-        f"{label(path)} is weakly typed: {value.text} has no dtype; a strong leaf is one more executable"
-    )
+    message = f"{label(path)} is weakly typed: {value.text} has no dtype; a strong leaf is one more executable"
     return RULE.at(value.at, message, field=path, fix=FIX)
 
 

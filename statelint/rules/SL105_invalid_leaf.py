@@ -6,8 +6,8 @@ namedtuples, `None` and registered classes. Everything else is one leaf, whateve
 `UserDict`, a subclass of `dict`, a `deque`, a `set`, a dataclass that nobody registered.
 
 ## What JAX does
-`jax.jit` raises a TypeError at the first call. Under `equinox.filter_jit` such a leaf is static instead, and this rule says
-nothing.
+`jax.jit` raises a TypeError at the first call. Under `equinox.filter_jit` such a leaf is static instead, and this
+rule says nothing.
 
 ## Example
 ```python
@@ -42,7 +42,5 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """A leaf that the jit refuses."""
     for leaf in trace.leaves:
         if leaf.held == "invalid":
-            message = (
-                f"{leaf.label} is a leaf of type {leaf.python_type} ({leaf.value}), which jax.jit refuses"
-            )
+            message = f"{leaf.label} is a leaf of type {leaf.python_type} ({leaf.value}), which jax.jit refuses"
             yield RULE.at(trace.at(leaf.made), message, field=leaf.path)

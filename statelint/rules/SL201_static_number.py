@@ -53,9 +53,7 @@ def in_source(cls: StateClass) -> Iterator[Diagnostic]:
     for field in cls.own_fields if cls.is_state else ():
         kind = _kind(field)
         if field.static and kind.is_number and not field.resizes:
-            message = (
-                f"{field.name} is a static {kind.value}: one executable for each value, and never donated"
-            )
+            message = f"{field.name} is a static {kind.value}: one executable for each value, and never donated"
             yield RULE.at(field.at, message, field=field.name, fix=FIX)
 
 

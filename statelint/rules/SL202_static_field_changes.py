@@ -1,13 +1,13 @@
 """The step gives back another value in a static field, so that every step is an executable of its own.
 
 ## What it does
-Compares the static fields of the state that goes into the step with those that come out. Under `equinox.filter_jit` the Python
-values among the leaves are static too, and compared alike.
+Compares the static fields of the state that goes into the step with those that come out. Under
+`equinox.filter_jit` the Python values among the leaves are static too, and compared alike.
 
 ## What JAX does
-A static field is part of the treedef, and the treedef is part of the key of jit's cache. Measured: five distinct values, five
-traces. A value that is made anew and never equals the last one (a lambda, a `functools.partial`, `optax.adam(...)`, NaN)
-counts as distinct each time.
+A static field is part of the treedef, and the treedef is part of the key of jit's cache. Measured: five
+distinct values, five traces. A value that is made anew and never equals the last one (a lambda, a
+`functools.partial`, `optax.adam(...)`, NaN) counts as distinct each time.
 
 ## Example
 ```python
@@ -49,8 +49,11 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """A static field, or a leaf that the jit holds static, that the step changes."""
     for static in trace.statics:
         if static.changed and static.kind != "array":
-            message = f"the step changes the static field {static.label} from {static.value} to {static.after}: {trace.cost}"
-            related = (Related(static.made, "it is set here"),) if static.made else ()
+            message = (
+                f"the step changes the static field {static.label} from {static.value} to {static.after}: {trace.cost}"
+            )
+            places = {"it is declared here": static.declared, "it is set here": static.made}
+            related = tuple(Related(place, text) for text, place in places.items() if place is not None)
             yield RULE.at(trace.at(static.produced, static.made), message, field=static.path, related=related)
     for leaf in trace.leaves:
         if leaf.held == "static" and leaf.value_after is not None and not leaf.counter:

@@ -58,9 +58,7 @@ def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
         for item in part.items:
             declared = item.field is not None and item.field.kind.is_array
             if item.is_static and item.value.kind.is_array and not declared:
-                message = (
-                    f"{item.label} is static and is given an array: the second call compares it and raises"
-                )
+                message = f"{item.label} is static and is given an array: the second call compares it and raises"
                 yield RULE.at(item.value.at, message, field=item.path, fix=FIX)
 
 

@@ -63,9 +63,7 @@ def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
             kind = item.value.kind
             declared = item.field is not None and item.field.kind.is_mutable
             if item.is_static and kind.is_mutable and not declared:
-                message = (
-                    f"{item.label} is static, given a {kind.value}: the stale program runs after a change"
-                )
+                message = f"{item.label} is static, given a {kind.value}: the stale program runs after a change"
                 yield RULE.at(item.value.at, message, field=item.path, fix=_fix(kind))
 
 

@@ -1,14 +1,14 @@
 """The state that comes out of the step has another treedef than the one that went in.
 
 ## What it does
-Compares the two treedefs by path: keys that come or go, a list for a tuple, a dict for a FrozenDict, `None` where an array
-will be, one namedtuple class for another with the same fields.
+Compares the two treedefs by path: keys that come or go, a list for a tuple, a dict for a FrozenDict, `None`
+where an array will be, one namedtuple class for another with the same fields.
 
 ## What JAX does
-The treedef is part of the key of jit's cache: a plain loop compiles once more at call 2, and again whenever the structure
-changes. `lax.scan` and `lax.while_loop` refuse such a carry, and a checkpoint of one structure does not restore into the
-other. `None` and `()`, `None` and an array, `dict` and `FrozenDict`, two namedtuple classes with the same fields are all
-different.
+The treedef is part of the key of jit's cache: a plain loop compiles once more at call 2, and again whenever
+the structure changes. `lax.scan` and `lax.while_loop` refuse such a carry, and a checkpoint of one structure
+does not restore into the other. `None` and `()`, `None` and an array, `dict` and `FrozenDict`, two namedtuple
+classes with the same fields are all different.
 
 ## Example
 ```python

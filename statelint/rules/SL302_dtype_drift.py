@@ -1,15 +1,16 @@
 """A leaf of the state comes out of the step with another dtype.
 
 ## What it does
-Follows every leaf through the calls of a plain loop, until nothing changes any more, and reports those whose dtype changes: an
-integer counter that a float is added to, bfloat16 params that a float32 learning rate promotes, a reward that is a bool in
-the step and a float at reset.
+Follows every leaf through the calls of a plain loop, until nothing changes any more, and reports those whose
+dtype changes: an integer counter that a float is added to, bfloat16 params that a float32 learning rate
+promotes, a reward that is a bool in the step and a float at reset.
 
 ## What JAX does
-The dtype is part of the key of jit's cache, so the loop compiles once more at the call after the change. `lax.scan` refuses
-the carry. The old buffer cannot be reused when it is donated, and the numbers are not what they were meant to be: measured,
-`int32_array + 1.0` is a weak float32, and `bfloat16_array * numpy.float32(1e-3)` a float32 of twice the bytes.
-`strong_array * 2.0` keeps its dtype, in bfloat16 too: only Python numbers adapt.
+The dtype is part of the key of jit's cache, so the loop compiles once more at the call after the change.
+`lax.scan` refuses the carry. The old buffer cannot be reused when it is donated, and the numbers are not what
+they were meant to be: measured, `int32_array + 1.0` is a weak float32, and `bfloat16_array *
+numpy.float32(1e-3)` a float32 of twice the bytes. `strong_array * 2.0` keeps its dtype, in bfloat16 too: only
+Python numbers adapt.
 
 ## Example
 ```python

@@ -1,13 +1,14 @@
 """A leaf of the state comes out of the step with another shape.
 
 ## What it does
-Follows every leaf through the calls of a plain loop, until nothing changes any more, and reports those that grow, shrink or
-change rank: an empty placeholder that the step fills, a reward of shape `(1,)` where reset gave `()`, a history that is
-concatenated.
+Follows every leaf through the calls of a plain loop, until nothing changes any more, and reports those that
+grow, shrink or
+change rank: an empty placeholder that the step fills, a reward of shape `(1,)` where reset gave `()`, a
+history that is concatenated.
 
 ## What JAX does
-The shape is part of the key of jit's cache: once more compiled for a leaf that takes its real shape at the first step, at
-every call for one that grows. `lax.scan` and `lax.while_loop` refuse the carry.
+The shape is part of the key of jit's cache: once more compiled for a leaf that takes its real shape at the
+first step, at every call for one that grows. `lax.scan` and `lax.while_loop` refuse the carry.
 
 ## Example
 ```python

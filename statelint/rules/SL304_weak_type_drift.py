@@ -1,15 +1,17 @@
 """A leaf is weakly typed on one side of the step and strongly typed on the other.
 
 ## What it does
-Follows every leaf through the calls of a plain loop until no key is new, and reports those whose weak type changes at any of them.
+Follows every leaf through the calls of a plain loop until no key is new, and reports those whose weak type
+changes at any of them.
 Weak values come from Python numbers and from array functions of Python numbers alone: `jnp.asarray(0.0)`,
 `jnp.full(shape, 1.0)`, `jnp.where(c, 1.0, 0.0)`.
 
 ## What JAX does
-The weak type is part of the key of jit's cache. Weak in and strong out is a second executable at call 2. One leaf can pull
-the next along: measured, Adam over a weak model leaf takes three executables, and a chain of n weak carries compiles once per
-call until all are strong. A weak value that meets a narrower array takes its dtype (weak float32 becomes float16), and
-`lax.scan`, which promotes a carry once, refuses a chain of two or more.
+The weak type is part of the key of jit's cache. Weak in and strong out is a second executable at call 2. One
+leaf can pull
+the next along: measured, Adam over a weak model leaf takes three executables, and a chain of n weak carries
+compiles once per call until all are strong. A weak value that meets a narrower array takes its dtype (weak
+float32 becomes float16), and `lax.scan`, which promotes a carry once, refuses a chain of two or more.
 
 ## Example
 ```python
@@ -51,6 +53,4 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         places = (leaf.made, leaf.produced) if drift.before.weak else (leaf.produced, leaf.made)
         other = (places[1], "it is computed here" if drift.before.weak else "it is made here")
         related = (Related(other[0], other[1]),) if other[0] is not None and places[0] is not None else ()
-        yield RULE.at(
-            trace.at(*places), f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related
-        )
+        yield RULE.at(trace.at(*places), f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related)

@@ -46,8 +46,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Related, Severity
+from statelint.model.paths import common_parents, label
 from statelint.model.source import StateItem, StateValue
-from statelint.model.trace import LeafTrace, StepTrace, common_parents, label
+from statelint.model.trace import LeafTrace, StepTrace
 from statelint.rules import Rule
 
 RULE = Rule("SL401", "shared-buffer", Severity.ERROR)

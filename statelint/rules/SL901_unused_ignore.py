@@ -45,8 +45,6 @@ def in_source(ignore: UnusedIgnore) -> Iterator[Diagnostic]:
     """A comment, or some of its codes, that silenced nothing."""
     if ignore.codes:
         codes = ", ".join(ignore.codes)
-        yield RULE.at(
-            ignore.at, f"nothing here is silenced by ignoring {codes}", fix=Fix(True, f"Remove {codes}")
-        )
+        yield RULE.at(ignore.at, f"nothing here is silenced by ignoring {codes}", fix=Fix(True, f"Remove {codes}"))
     else:
         yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "Remove the comment"))

@@ -1,12 +1,13 @@
 """A declared probe could not be imported or traced, so what it is about was not checked.
 
 ## What it does
-Reports a probe whose modules raise when they are imported, whose step or state raises when it is traced, whose result holds no
-state, or whose process ended, hung, forked or printed without end. It stands at the user's line that failed, or at the
-probe's own line where there is none.
+Reports a probe whose modules raise when they are imported, whose step or state raises when it is traced,
+whose result holds no state, or whose process ended, hung, forked or printed without end. It stands at the
+user's line that failed, or at the probe's own line where there is none.
 
 ## What JAX does
-Nothing: this is not about JAX. A probe that did not run says nothing of the step, and "not checked" is never "clean".
+Nothing: this is not about JAX. A probe that did not run says nothing of the step, and "not checked" is never
+"clean".
 
 ## Example
 ```python
@@ -14,8 +15,9 @@ probe = Probe(step=train_step, state=create_state, args=("f32[16,8]",))  # train
 ```
 
 ## Use instead
-Run the step once by hand on the same arguments: what jit says there is what the probe met. Where the project has an interpreter of
-its own, name it (`--python .venv/bin/python`), and leave all probes out with `--no-probe` where none can run.
+Run the step once by hand on the same arguments: what jit says there is what the probe met. Where the project
+has an interpreter of its own, name it (`--python .venv/bin/python`), and leave all probes out with
+`--no-probe` where none can run.
 """
 
 from __future__ import annotations

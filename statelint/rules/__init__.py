@@ -1,8 +1,8 @@
 """The rules: one hazard a file, found by themselves.
 
-A module named ``SLxxx_name`` is a rule. It holds ``RULE`` and a detector or two: ``in_source(part)`` for what stands
-in the code, ``in_trace(part)`` for what the probe saw. The annotation of the detector's one parameter says which
-part of the model it looks at (a union for several); nothing else needs to know of it.
+A module named ``SLxxx_name`` is a rule. It holds ``RULE`` and a detector or two: ``in_source(part)`` for what
+stands in the code, ``in_trace(part)`` for what the probe saw. The annotation of the detector's one parameter
+says which part of the model it looks at (a union for several); nothing else needs to know of it.
 """
 
 from __future__ import annotations
@@ -120,9 +120,7 @@ def _routes(name: str, detect: Detect | None) -> dict[type, Detect]:
     if len(hints) != 1 or not all(
         isinstance(part, type) and part.__module__.startswith("statelint.model.") for part in parts
     ):
-        raise RuleError(
-            f"{name}.py: {detect.__name__} must take one parameter, annotated with a part of the model"
-        )
+        raise RuleError(f"{name}.py: {detect.__name__} must take one parameter, annotated with a part of the model")
     return dict.fromkeys(parts, detect)
 
 

@@ -68,11 +68,7 @@ class _Body:
         if isinstance(target, cst.Name):
             self.assigned.setdefault(target.value, []).append(value)
         elif isinstance(target, cst.Tuple | cst.List):
-            parts = (
-                value.parts
-                if value is not None and value.form in ("tuple", "list") and not value.starred
-                else ()
-            )
+            parts = value.parts if value is not None and value.form in ("tuple", "list") and not value.starred else ()
             paired = len(parts) == len(target.elements)
             for position, element in enumerate(target.elements):
                 self._bind(element.value, parts[position].value if paired else None)

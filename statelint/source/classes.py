@@ -96,9 +96,7 @@ class Classes:
         if flavours.BASES.get(absolute) is not flavours.TRAIN_STATE:
             return None
         fields = tuple(self._train_state_fields().values())
-        cls = StateClass(
-            name=absolute, at=NOWHERE, flavour=flavours.TRAIN_STATE.name, is_state=True, fields=fields
-        )
+        cls = StateClass(name=absolute, at=NOWHERE, flavour=flavours.TRAIN_STATE.name, is_state=True, fields=fields)
         return Known(cls, positional=None, creates=True)
 
     def _train_state_fields(self) -> dict[str, StateField]:

@@ -15,9 +15,7 @@ from statelint.source.terms import Term, dotted
 
 def module_scope(outline: Outline) -> Scope:
     """The names that a module binds at its top."""
-    bindings = {
-        name: Binding(term) for name, term in outline.constants.items() if name not in outline.imports
-    }
+    bindings = {name: Binding(term) for name, term in outline.constants.items() if name not in outline.imports}
     return Scope("", bindings, outline.absolute, identity=outline.module)
 
 

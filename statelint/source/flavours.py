@@ -42,9 +42,7 @@ BASES: dict[str, Flavour] = {
 }
 """Classes whose subclasses are pytrees."""
 
-REGISTER_DATACLASS: frozenset[str] = frozenset(
-    {"jax.tree_util.register_dataclass", "jax.tree.register_dataclass"}
-)
+REGISTER_DATACLASS: frozenset[str] = frozenset({"jax.tree_util.register_dataclass", "jax.tree.register_dataclass"})
 
 DECORATORS: dict[str, Flavour] = {
     **dict.fromkeys(REGISTER_DATACLASS, REGISTERED),

@@ -54,11 +54,7 @@ class Index:
     def known(self, outline: Outline, name: str, scope: str = "") -> Known | None:
         """The pytree class that a name in a file stands for."""
         found = self._find(outline, name, scope)
-        return (
-            self._classes.known(*found)
-            if found is not None
-            else self._classes.library(outline.absolute(name))
-        )
+        return self._classes.known(*found) if found is not None else self._classes.library(outline.absolute(name))
 
     def classes(self, outline: Outline) -> Iterable[StateClass]:
         """The pytree classes that a file defines."""
@@ -97,9 +93,7 @@ class Index:
                 return found
         return None
 
-    def _resolve_absolute(
-        self, outline: Outline, name: str, seen: frozenset[tuple[str, str]]
-    ) -> Place | None:
+    def _resolve_absolute(self, outline: Outline, name: str, seen: frozenset[tuple[str, str]]) -> Place | None:
         parts = name.split(".")
         for cut in range(len(parts) - 1, 0, -1):
             path = self._file(Path(outline.text.path), ".".join(parts[:cut]))
@@ -138,9 +132,7 @@ class Index:
 def _roots(folder: Path) -> Iterable[Path]:
     """This folder and those above it up to the project's, each with its `src`; else this one alone."""
     above = (folder, *folder.parents)
-    last = next(
-        (at for at, each in enumerate(above) if any((each / name).exists() for name in _PROJECT_FILES)), 0
-    )
+    last = next((at for at, each in enumerate(above) if any((each / name).exists() for name in _PROJECT_FILES)), 0)
     for each in above[: last + 1]:
         yield each
         yield each / "src"

@@ -51,25 +51,17 @@ def _nesting(content: str) -> int:
 
 
 class _Lower(cst.CSTTransformer):
-    def leave_FunctionDef(
-        self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef
-    ) -> cst.FunctionDef:
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         return updated_node.with_changes(type_parameters=None)
 
     def leave_ClassDef(self, original_node: cst.ClassDef, updated_node: cst.ClassDef) -> cst.ClassDef:
         return updated_node.with_changes(type_parameters=None)
 
-    def leave_TypeAlias(
-        self, original_node: cst.TypeAlias, updated_node: cst.TypeAlias
-    ) -> cst.BaseSmallStatement:
-        return cst.Assign(
-            [cst.AssignTarget(updated_node.name)], updated_node.value, semicolon=updated_node.semicolon
-        )
+    def leave_TypeAlias(self, original_node: cst.TypeAlias, updated_node: cst.TypeAlias) -> cst.BaseSmallStatement:
+        return cst.Assign([cst.AssignTarget(updated_node.name)], updated_node.value, semicolon=updated_node.semicolon)
 
     def leave_FormattedString(
         self, original_node: cst.FormattedString, updated_node: cst.FormattedString
     ) -> cst.BaseExpression:
         lines = cst.Module([]).code_for_node(original_node).count("\n")
-        return cst.SimpleString(
-            '"""' + "\n" * lines + '"""' if lines else '""', updated_node.lpar, updated_node.rpar
-        )
+        return cst.SimpleString('"""' + "\n" * lines + '"""' if lines else '""', updated_node.lpar, updated_node.rpar)

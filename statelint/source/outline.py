@@ -189,9 +189,7 @@ class _Walker:
         else:
             if not where.scope:
                 self.outline.functions.add(node.name)
-            self.decorated.extend(
-                (node.name, decorator, where.statement) for decorator in node.decorator_list
-            )
+            self.decorated.extend((node.name, decorator, where.statement) for decorator in node.decorator_list)
         return _Where(where.statement, scope, where.function if isinstance(node, ast.ClassDef) else node.name)
 
     def _call(self, node: ast.Call, where: _Where) -> None:

@@ -117,9 +117,7 @@ class _Walk:
 
     def _scope(self, node: cst.FunctionDef | cst.Lambda, name: str, context: Context) -> Scope:
         identity = f"{context.scope.identity}.{name}@{id(node)}"
-        return Scope(
-            _join(context.place, name), bindings(node), self.outline.absolute, context.scope, identity
-        )
+        return Scope(_join(context.place, name), bindings(node), self.outline.absolute, context.scope, identity)
 
     def _updates(self, node: cst.FunctionDef, params: set[str]) -> Iterator[_Update]:
         stack: list[cst.CSTNode] = [node.body]
@@ -129,9 +127,7 @@ class _Walk:
                 case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as target)], value=value):
                     term = from_cst(value)
                     term = term.parts[0].value if term.form == "choice" else term
-                    changed = term.form == "operation" and any(
-                        part.value.form == "number" for part in term.parts
-                    )
+                    changed = term.form == "operation" and any(part.value.form == "number" for part in term.parts)
                 case cst.AugAssign(target=cst.Attribute() as target, value=value):
                     term = from_cst(value)
                     changed = term.form == "number"

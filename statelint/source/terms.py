@@ -119,8 +119,7 @@ def from_ast(node: ast.expr) -> Term:
             return Term(_SEQUENCES[type(node)], node, parts=tuple(_item(item) for item in node.elts))
         case ast.Dict():
             pairs = [
-                Part(_key(key), from_ast(value), key is None)
-                for key, value in zip(node.keys, node.values, strict=True)
+                Part(_key(key), from_ast(value), key is None) for key, value in zip(node.keys, node.values, strict=True)
             ]
             return Term("dict", node, parts=tuple(pairs))
         case ast.UnaryOp(op=ast.USub() | ast.UAdd() as operator, operand=operand):

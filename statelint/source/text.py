@@ -47,9 +47,7 @@ class Text:
         """The range of a node of `ast`, whose columns are UTF-8 bytes."""
         line, end_line = node.lineno, node.end_lineno or node.lineno
         end = node.end_col_offset if node.end_col_offset is not None else node.col_offset
-        return Location(
-            self.path, line, self._column(line, node.col_offset), end_line, self._column(end_line, end)
-        )
+        return Location(self.path, line, self._column(line, node.col_offset), end_line, self._column(end_line, end))
 
     def read(self, place: Location) -> str:
         """What stands at a place, on one line."""
@@ -75,9 +73,7 @@ def decode(path: str, data: bytes) -> Text | SyntaxFault:
     except UnicodeDecodeError as error:
         before = data[: error.start]
         line = len(re.findall(rb"\r\n|\r|\n", before)) + 1
-        return SyntaxFault(
-            Location(path, line), f"not valid {_plain(error.encoding)}: byte {data[error.start]:#04x}"
-        )
+        return SyntaxFault(Location(path, line), f"not valid {_plain(error.encoding)}: byte {data[error.start]:#04x}")
     except (LookupError, ValueError) as error:
         return SyntaxFault(Location(path, 1), str(error))
     return Text(path, content)

@@ -104,9 +104,7 @@ class Values:
         if built is None:
             return None
         leaves = tuple(
-            leaf
-            for name, value, field in built.entries
-            for leaf in self._flatten(value, name, name, field, context)
+            leaf for name, value, field in built.entries for leaf in self._flatten(value, name, name, field, context)
         )
         is_state = built.known is not None and built.known.cls.is_state
         is_state = is_state or self.names.is_state(built.source) or self.names.is_state(context.bound)

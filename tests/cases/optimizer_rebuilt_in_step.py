@@ -23,9 +23,7 @@ def descend_rebuilt(state, x):
 
 
 def start(step):
-    state = TrainState.create(
-        apply_fn=apply, params={"w": jnp.ones((2, 3))}, tx=optax.sgd(1e-2, momentum=0.9)
-    )
+    state = TrainState.create(apply_fn=apply, params={"w": jnp.ones((2, 3))}, tx=optax.sgd(1e-2, momentum=0.9))
     return step, state.replace(step=jnp.zeros((), jnp.int32)), (jnp.ones(3),)
 
 

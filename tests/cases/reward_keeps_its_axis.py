@@ -18,9 +18,7 @@ class Arm:
 
 
 def reset():
-    return Arm(
-        joints=jnp.zeros(3), reward=jnp.zeros(()), metrics={"alive": jnp.zeros(()), "reach": jnp.zeros(())}
-    )
+    return Arm(joints=jnp.zeros(3), reward=jnp.zeros(()), metrics={"alive": jnp.zeros(()), "reach": jnp.zeros(())})
 
 
 def act(arm, torque):

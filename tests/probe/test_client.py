@@ -33,7 +33,8 @@ FAULTS = {
     "interrupts": ("def init():\n    raise KeyboardInterrupt", "KeyboardInterrupt", 4),
     "recurses": ("def init():\n    return init()", "RecursionError", 4),
     "garbles_the_channel": (
-        "def init():\n    for fd in range(3, 64):\n        try: os.write(fd, b'{}\\n')\n        except OSError: pass\n    return 0",
+        "def init():\n    for fd in range(3, 64):\n"
+        "        try: os.write(fd, b'{}\\n')\n        except OSError: pass\n    return 0",
         "statelint's own channel",
         None,
     ),
@@ -41,17 +42,13 @@ FAULTS = {
 
 
 def job(file: Path, name: str = "probe") -> client.Job:
-    line = next(
-        number for number, text in enumerate(file.read_text().split("\n"), 1) if text.startswith("probe = ")
-    )
+    line = next(number for number, text in enumerate(file.read_text().split("\n"), 1) if text.startswith("probe = "))
     return client.Job(ProbeSite(name, Location(str(file), line)), file=str(file))
 
 
 def run(folder: Path, *files: Path, timeout: float = 60) -> list[client.Result]:
     return list(
-        client.run(
-            [job(file, file.stem) for file in files], python=sys.executable, timeout=timeout, root=str(folder)
-        )
+        client.run([job(file, file.stem) for file in files], python=sys.executable, timeout=timeout, root=str(folder))
     )
 
 
@@ -59,7 +56,8 @@ def run(folder: Path, *files: Path, timeout: float = 60) -> list[client.Result]:
 def healthy(tmp_path: Path) -> Path:
     file = tmp_path / "healthy.py"
     file.write_text(
-        "from statelint import Probe\nimport jax.numpy as jnp\nprobe = Probe(step=lambda s: s + 1, state=lambda: jnp.zeros(3))\n"
+        "from statelint import Probe\nimport jax.numpy as jnp\n"
+        "probe = Probe(step=lambda s: s + 1, state=lambda: jnp.zeros(3))\n"
     )
     return file
 
@@ -81,16 +79,14 @@ def test_a_fault_fails_its_own_probe_and_no_other(tmp_path: Path, healthy: Path,
         )
     assert isinstance(well, StepTrace)
     assert well.executables.loop == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        {"broken.py", file.name, "healthy.py"}
-    ), "nothing is left behind"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"broken.py", file.name, "healthy.py"}), (
+        "nothing is left behind"
+    )
 
 
 def test_a_hang_is_shown_where_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "hang.py"
-    file.write_text(
-        HEAD + "import time\ndef helper():\n    time.sleep(1000)\ndef init():\n    helper()" + TAIL
-    )
+    file.write_text(HEAD + "import time\ndef helper():\n    time.sleep(1000)\ndef init():\n    helper()" + TAIL)
     (failed,) = run(tmp_path, file, timeout=5)
     assert isinstance(failed, ProbeFailure)
     assert failed.at.line == 5
@@ -104,20 +100,15 @@ def test_children_of_user_code_do_not_outlive_the_run(tmp_path: Path) -> None:
     (well,) = run(tmp_path, file)
     assert isinstance(well, StepTrace)
     assert (
-        "7654321"
-        not in subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
+        "7654321" not in subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
     )
 
 
 def test_a_probe_that_the_import_does_not_make(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
-    file.write_text(
-        "from statelint import Probe\nif __name__ == '__main__':\n    probe = Probe(step=len, state=0)\n"
-    )
+    file.write_text("from statelint import Probe\nif __name__ == '__main__':\n    probe = Probe(step=len, state=0)\n")
     site = ProbeSite("probe", Location(str(file), 3))
-    (failed,) = client.run(
-        [client.Job(site, file=str(file))], python=sys.executable, timeout=60, root=str(tmp_path)
-    )
+    (failed,) = client.run([client.Job(site, file=str(file))], python=sys.executable, timeout=60, root=str(tmp_path))
     assert isinstance(failed, ProbeFailure)
     assert failed.message == "importing the file does not make this probe"
     assert failed.at.line == 3
@@ -153,12 +144,12 @@ def test_an_interpreter_with_jax_but_without_statelint(tmp_path: Path, healthy: 
         folder = Path(module.__file__).parent
         for part in (folder, *folder.parent.glob(f"{folder.name}*.libs")):
             (packages / part.name).symlink_to(part)
-    lacks = "import importlib.util as u; print([n for n in ('statelint', 'msgspec', 'libcst', 'click') if u.find_spec(n)])"
+    lacks = (
+        "import importlib.util as u; print([n for n in ('statelint', 'msgspec', 'libcst', 'click') if u.find_spec(n)])"
+    )
     python = str(foreign / "bin/python")
     assert (
-        subprocess.run(
-            [python, "-c", lacks], cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        subprocess.run([python, "-c", lacks], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
         == "[]"
     )
     (well,) = client.run([job(healthy)], python=python, timeout=60, root=str(tmp_path))
@@ -189,7 +180,8 @@ def test_files_that_are_hard_to_import(tmp_path: Path, name: str) -> None:
     relative = "from .sibling import ONE\n" if "pkg" in name else "ONE = 1\n"
     (file.parent / "sibling.py").write_text("ONE = 1\n")
     file.write_text(
-        f"from statelint import Probe\n{relative}def init():\n    return ONE\nprobe = Probe(step=lambda s: s + 1, state=init)\n"
+        f"from statelint import Probe\n{relative}def init():\n    return ONE\n"
+        "probe = Probe(step=lambda s: s + 1, state=init)\n"
     )
     (well,) = run(tmp_path, file)
     assert isinstance(well, StepTrace), well
@@ -198,8 +190,11 @@ def test_files_that_are_hard_to_import(tmp_path: Path, name: str) -> None:
 def test_a_probe_in_toml_with_its_environment(tmp_path: Path) -> None:
     (tmp_path / "project.py").write_text(
         "import os\nimport jax.numpy as jnp\n"
-        "class Model:\n    @staticmethod\n    def init(shape):\n        return {'x': jnp.zeros(shape.shape), 'n': int(os.environ['N'])}\n"
-        "    @staticmethod\n    def step(batch, state):\n        return {'x': state['x'] + batch['b'][0], 'n': state['n']}, batch\n"
+        "class Model:\n"
+        "    @staticmethod\n    def init(shape):\n"
+        "        return {'x': jnp.zeros(shape.shape), 'n': int(os.environ['N'])}\n"
+        "    @staticmethod\n    def step(batch, state):\n"
+        "        return {'x': state['x'] + batch['b'][0], 'n': state['n']}, batch\n"
     )
     table = {
         "step": "project:Model.step",
@@ -211,9 +206,7 @@ def test_a_probe_in_toml_with_its_environment(tmp_path: Path) -> None:
         "env": {"N": "5"},
     }
     site = ProbeSite("toml", Location("pyproject.toml", 3))
-    (well,) = client.run(
-        [client.Job(site, table=table)], python=sys.executable, timeout=60, root=str(tmp_path)
-    )
+    (well,) = client.run([client.Job(site, table=table)], python=sys.executable, timeout=60, root=str(tmp_path))
     assert isinstance(well, StepTrace), well
     assert [leaf.path for leaf in well.leaves] == ["['n']", "['x']"]
     assert well.executables.loop == 1
@@ -224,7 +217,8 @@ def test_a_probe_in_code_asks_for_its_environment(tmp_path: Path, healthy: Path)
     file.write_text(
         "import os\nfrom statelint import Probe\nimport jax\n"
         "def init():\n    assert jax.device_count() == 3\n    return 0\n"
-        "probe = Probe(step=lambda s: s + 1, state=init, env={'XLA_FLAGS': '--xla_force_host_platform_device_count=3'})\n"
+        "three = {'XLA_FLAGS': '--xla_force_host_platform_device_count=3'}\n"
+        "probe = Probe(step=lambda s: s + 1, state=init, env=three)\n"
     )
     results = run(tmp_path, file, healthy)
     assert [type(result) for result in results] == [StepTrace, StepTrace], results
@@ -237,7 +231,8 @@ def test_the_cpu_is_the_platform_unless_the_probe_says_otherwise(
     monkeypatch.setenv("JAX_PLATFORMS", "tpu")
     file = tmp_path / "backend.py"
     file.write_text(
-        "from statelint import Probe\nimport jax\nassert jax.default_backend() == 'cpu'\nprobe = Probe(step=lambda s: s + 1, state=0)\n"
+        "from statelint import Probe\nimport jax\nassert jax.default_backend() == 'cpu'\n"
+        "probe = Probe(step=lambda s: s + 1, state=0)\n"
     )
     (well,) = run(tmp_path, file)
     assert isinstance(well, StepTrace), well

@@ -40,9 +40,7 @@ def test_leaves_are_in_the_treedef_order_by_the_paths_a_user_writes() -> None:
     assert [str(leaf.aval) for leaf in seen.leaves] == ["float32[3]", "float32[2,3]", "float32[1]", "int32[]"]
     assert [leaf.held for leaf in seen.leaves] == ["array", "array", "array", "python"]
     assert leaf(seen, "params['w']").nbytes == 24
-    assert [(static.path, static.value, static.owner) for static in seen.statics] == [
-        ("name", "'run'", "Train")
-    ]
+    assert [(static.path, static.value, static.owner) for static in seen.statics] == [("name", "'run'", "Train")]
 
 
 def test_a_factory_is_traced_and_allocates_nothing() -> None:
@@ -274,9 +272,7 @@ def test_a_class_without_keys_is_told_by_its_attributes() -> None:
         def tree_unflatten(cls, size: int, children: Any) -> "Box":
             return cls(*children, size)
 
-    seen = trace(
-        lambda s: Box(jax.tree.map(lambda x: x * 2, s.inner), s.size + 1), Box({"w": jnp.ones(2)}, 3)
-    )
+    seen = trace(lambda s: Box(jax.tree.map(lambda x: x * 2, s.inner), s.size + 1), Box({"w": jnp.ones(2)}, 3))
     assert [leaf.path for leaf in seen.leaves] == ["inner['w']"]
     assert [(static.path, static.kind, static.changed, static.after) for static in seen.statics] == [
         ("aux", "number", True, "4")

@@ -125,9 +125,7 @@ class TestPythonScalarLeaf:
         )
 
     def test_name_is_followed(self) -> None:
-        assert said('scale = 0.5\nstate = {"params": jnp.ones(3), "scale": scale}') == [
-            ("SL102", "['scale']")
-        ]
+        assert said('scale = 0.5\nstate = {"params": jnp.ones(3), "scale": scale}') == [("SL102", "['scale']")]
 
     def test_first_carry_of_a_loop_is_left_to_the_probe(self) -> None:
         assert (
@@ -249,9 +247,7 @@ class TestStaticFields:
     def test_told(self, flavour: str, annotation: str, code: str) -> None:
         assert said(STATIC[flavour].format(field=f"x: {annotation}")) == [(code, "x")]
 
-    @pytest.mark.parametrize(
-        "annotation", ["str", "typing.Callable", "typing.Any", "tuple[int, ...]", "Unknown"]
-    )
+    @pytest.mark.parametrize("annotation", ["str", "typing.Callable", "typing.Any", "tuple[int, ...]", "Unknown"])
     def test_settings(self, flavour: str, annotation: str) -> None:
         assert said(STATIC[flavour].format(field=f"x: {annotation}")) == []
 
@@ -301,7 +297,7 @@ class TestSharedBuffer:
                 return OptState(mu=zeros, nu=zeros)
         """)
         assert (finding.code, finding.field, finding.location.line) == ("SL401", "nu", 14)
-        assert finding.message == "mu and nu share one buffer: donating this state fails"
+        assert finding.message == "state.mu and state.nu share one buffer: donating this state fails"
         assert finding.severity is Severity.WARNING
         assert [related.location.column for related in finding.related] == [24]
 

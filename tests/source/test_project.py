@@ -118,8 +118,7 @@ class TestClasses:
 
     def test_class_of_a_function_goes_before_one_of_the_module(self) -> None:
         source = STATE + (
-            "def f(w):\n    class TrainState:\n        pass\n    return TrainState(w, 0)\n"
-            "s = TrainState(w, 0)"
+            "def f(w):\n    class TrainState:\n        pass\n    return TrainState(w, 0)\ns = TrainState(w, 0)"
         )
         (value,) = (part for part in read(source).parts if isinstance(part, StateValue))
         assert value.at.line == 13
@@ -177,9 +176,7 @@ class TestBytes:
         body = "import jax\nif 1:\n\tstate = {'é': 'ü', 'params': f(), 'count': 0}".replace("'ü'", "g")
         data = (prefix + body.encode(encoding)).replace(b"\n", newline)
         before = prefix.count(b"\n")
-        assert findings(read(data)) == [
-            ("SL101", before + 3, 2 + len("state = {'é': g, 'params': f(), 'count': "))
-        ]
+        assert findings(read(data)) == [("SL101", before + 3, 2 + len("state = {'é': g, 'params': f(), 'count': "))]
 
     def test_columns_of_fields_count_characters(self) -> None:
         source = STATE + "    é: int = 1; count: int = 0\n"
@@ -235,10 +232,7 @@ def imported(source: str) -> bool:
         "import sys\nfrom statelint.model.names import Names\nfrom statelint.source.project import Project\n"
         f"list(Project(Names()).read([('a.py', {source.encode()!r})]))\nprint('libcst' in sys.modules)"
     )
-    return (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        == "True\n"
-    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
 
 
 class TestCost:

@@ -1,6 +1,7 @@
 """What each library's jit calls a state: which leaves it traces and which it holds static.
 
-An adapter is a module with a class of the same form as `Adapter`; the first that recognises the step or the state is taken.
+An adapter is a module with a class of the same form as `Adapter`; the first that recognises the step or the
+state is taken.
 """
 
 from __future__ import annotations

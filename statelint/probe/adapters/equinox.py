@@ -33,9 +33,7 @@ class Equinox:
             return False
         modules = [
             node
-            for node in jax.tree_util.tree_leaves(
-                state, is_leaf=lambda node: isinstance(node, equinox.Module)
-            )
+            for node in jax.tree_util.tree_leaves(state, is_leaf=lambda node: isinstance(node, equinox.Module))
             if isinstance(node, equinox.Module)
         ]
         return not all(is_jit_leaf(leaf) for leaf in jax.tree_util.tree_leaves(modules))
