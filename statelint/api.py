@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import msgspec
 
 from statelint import rules
+from statelint.config import shown
 from statelint.diagnostics import Diagnostic, Location, Severity
 from statelint.model.names import Names
-from statelint.model.paths import label
 from statelint.model.trace import ProbeSite, StepTrace
-from statelint.probe.declare import caller
+from statelint.probe.declare import Where, caller
 
 
 def trace(
@@ -20,9 +20,15 @@ def trace(
     state: Any,
     *args: Any,
     state_args: Sequence[Any] = (),
-    state_argnum: int = 0,
-    returns: int | str | Sequence[int | str] | None = None,
+    state_argnum: int | Sequence[int] = 0,
+    state_returns: Where = None,
+    returns: Where = None,
+    donate: int | str | Sequence[int | str] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
     x64: bool = False,
+    mesh: int | Mapping[str, int] | None = None,
+    restore: Literal["orbax", "flax"] | None = None,
+    measure: bool = False,
 ) -> StepTrace:
     """Trace a step abstractly: nothing is compiled and nothing allocated.
 
@@ -32,9 +38,15 @@ def trace(
             (``"f32[16,8]"``).
         args: the step's other arguments, in their order and in the same forms.
         state_args: the factory's arguments.
-        state_argnum: which positional argument of the step the state is.
+        state_argnum: which positional argument of the step the state is; several for a state that is a tuple.
+        state_returns: where the state stands in the factory's result; all of it when left out.
         returns: where the state stands in the step's result; found by its treedef when left out.
+        donate: which arguments a plain step will be jitted to donate, by position or name.
+        static_argnames: which arguments a plain step will be jitted to hold static.
         x64: trace with 64-bit types enabled.
+        mesh: how many devices the step needs, or the sizes of its mesh's axes; they must be there already.
+        restore: take the state through a real checkpoint of this library, in place of a strong copy of it.
+        measure: run the steps for real on zeros, too.
 
     Returns:
         what the step does to the state, leaf by leaf, and how many executables a loop and a restore cost.
@@ -44,7 +56,21 @@ def trace(
     """
     from statelint.probe.tracer import trace as facts_of
 
-    facts = facts_of(step, state, args, state_args=state_args, state_argnum=state_argnum, returns=returns, x64=x64)
+    facts = facts_of(
+        step,
+        state,
+        args,
+        state_args=state_args,
+        state_argnum=state_argnum,
+        state_returns=state_returns,
+        returns=returns,
+        donate=donate,
+        static_argnames=static_argnames,
+        x64=x64,
+        mesh=mesh,
+        restore=restore,
+        measure=measure,
+    )
     name = getattr(step, "__name__", None) or type(step).__name__
     path, line = caller()
     site = ProbeSite(name, Location(path, line))
@@ -72,5 +98,9 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, **options: A
     __tracebackhide__ = True
     found = [finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO]
     if found:
-        lines = [f"{finding.code} {label(finding.field or '')}: {finding.message}" for finding in found]
+        lines = [f"{_place(finding.location)}: {finding.code} {finding.message}" for finding in found]
         raise AssertionError("\n".join(["the step does not give back the state it was given:", *lines]))
+
+
+def _place(at: Location) -> str:
+    return f"{shown(at.path)}:{at.line}"

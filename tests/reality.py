@@ -70,7 +70,7 @@ def measure(
     args: Sequence[Any] = (),
     *,
     state_args: Sequence[Any] = (),
-    state_argnum: int = 0,
+    state_argnum: int | Sequence[int] = 0,
     returns: int | str | Sequence[int | str] | None = None,
     x64: bool = False,
     calls: int = CALLS,
@@ -78,6 +78,7 @@ def measure(
     """Run a loop that feeds the state back, then restore it and run on until nothing new compiles.
 
     `state` is a state or a factory of it; arguments are values or JAX's notation of an array (`"f32[16,8]"`).
+    Several `state_argnum` are those of a state that is a tuple. Under nnx the step changes the state in place.
     """
     with _x64(x64):
         make = _factory(state, concrete(state_args))
@@ -116,6 +117,18 @@ def executables(step: Callable[..., Any], states: Sequence[Any], args: Sequence[
     return total
 
 
+def measure_call(function: Callable[[], Any]) -> tuple[int, str | None]:
+    """How many executables a function costs in all, and what it raises."""
+    jax.clear_caches()
+    error = None
+    with _counted() as counts:
+        try:
+            jax.block_until_ready(function())
+        except Exception as raised:
+            error = f"{type(raised).__name__}: {' '.join(str(raised).split())}"
+    return counts["compiles"], error
+
+
 def jitted(step: Callable[..., Any]) -> Callable[..., Any]:
     """The step as it is when it is jitted, and under a new `jax.jit` when it is not."""
     if is_jitted(step):
@@ -127,7 +140,7 @@ def is_jitted(step: Any) -> bool:
     """`jax.jit` made it, or `equinox.filter_jit`, or it is a partial of such a function."""
     if isinstance(step, functools.partial):
         return is_jitted(step.func)
-    return isinstance(step, jax.stages.Wrapped) or _is_equinox(step)
+    return isinstance(step, jax.stages.Wrapped) or _is_equinox(step) or _is_nnx(step)
 
 
 def restored(state: Any, *, python_numbers: bool = True) -> Any:
@@ -142,6 +155,14 @@ def restored(state: Any, *, python_numbers: bool = True) -> Any:
         return leaf
 
     return jax.tree.map(restore, state)
+
+
+def restored_in_place(state: Any) -> Any:
+    """An nnx state, its Variables holding what a checkpoint gives back."""
+    from flax import nnx
+
+    graph, values = nnx.split(state)
+    return nnx.merge(graph, restored(values))
 
 
 def concrete(spec: Any) -> Any:
@@ -162,14 +183,15 @@ class _Loop:
         self,
         step: Callable[..., Any],
         args: tuple[Any, ...],
-        argnum: int,
+        argnum: int | Sequence[int],
         returns: int | str | Sequence[int | str] | None,
     ) -> None:
         jax.clear_caches()
         self.call = jitted(step)
         self.python_numbers = not _is_equinox(step)
         self.args = args
-        self.argnum = argnum
+        self.argnums = [argnum] if isinstance(argnum, int) else list(argnum)
+        self.in_place = _is_nnx(step)
         self.returns = returns
 
     def run(self, state: Any, calls: int) -> Reality:
@@ -195,7 +217,8 @@ class _Loop:
         )
 
     def after_restore(self, state: Any) -> int:
-        state = restored(state, python_numbers=self.python_numbers)
+        in_place = self.in_place
+        state = restored_in_place(state) if in_place else restored(state, python_numbers=self.python_numbers)
         total = 0
         for _ in range(PATIENCE):
             state, counts, _result = self.once(state)
@@ -205,7 +228,9 @@ class _Loop:
         raise AssertionError("the restored state compiles at every call, the state of the loop did not")
 
     def once(self, state: Any) -> tuple[Any, dict[str, int], tuple[Any, ...]]:
-        arguments = (*self.args[: self.argnum], state, *self.args[self.argnum :])
+        arguments = list(self.args)
+        for number, part in zip(self.argnums, [state] if len(self.argnums) == 1 else state, strict=True):
+            arguments.insert(number, part)
         before = state
         with _counted() as counts:
             output = self.call(*arguments)
@@ -217,6 +242,10 @@ class _Loop:
         )
 
     def state_in(self, output: Any, before: Any) -> Any:
+        if self.in_place:
+            return before
+        if len(self.argnums) > 1:
+            return tuple(output[: len(self.argnums)])
         if self.returns is not None:
             steps = self.returns if isinstance(self.returns, (list, tuple)) else (self.returns,)
             for key in steps:
@@ -249,6 +278,11 @@ def _is_equinox(step: Any) -> bool:
     if isinstance(step, functools.partial):
         return _is_equinox(step.func)
     return type(step).__module__.partition(".")[0] == "equinox"
+
+
+def _is_nnx(step: Any) -> bool:
+    """What `nnx.jit` gives back; before flax 0.11 a function that keeps the jit as an attribute."""
+    return type(step).__module__.startswith("flax.nnx") or hasattr(getattr(step, "inner", None), "trace")
 
 
 def _factory(state: Any, args: Any) -> Callable[[], Any]:

@@ -51,6 +51,18 @@ LIMIT_NAMES: tuple[str, ...] = (
 PARAMS_NAMES: tuple[str, ...] = ("params", "*_params", "parameters", "variables", "weights")
 """Names of values that are trees of arrays."""
 
+OPTIMIZER_NAMES: tuple[str, ...] = (
+    "opt",
+    "opt_*",
+    "optim",
+    "optim_*",
+    "optimizer*",
+    "*_opt",
+    "*_optimizer",
+    "*opt_state*",
+)
+"""Names of what an optimizer carries."""
+
 INIT_NAMES: tuple[str, ...] = (
     "init",
     "init_*",
@@ -77,6 +89,25 @@ STEP_NAMES: tuple[str, ...] = (
 
 EXPECTED_NAMES: tuple[str, ...] = ("expected*", "want", "want_*")
 """Names of what a test compares with: it is never carried."""
+
+WRITTEN_NAMES: tuple[str, ...] = (
+    *(
+        "save",
+        "save_*",
+        "*save",
+        "*_save_*",
+        "*checkpoint*",
+        "log",
+        "log_*",
+        "*_log",
+        "print",
+        "dump*",
+        "*_dump",
+        "write*",
+    ),
+    *("to_dict", "*state_dict", "to_bytes", "to_state*", "serialize*", "*_to_dict"),
+)
+"""Names of functions that write down what they build or are given: it is not carried."""
 
 BUILDER_NAMES: tuple[str, ...] = ("test*", "make_*", "create_*", "build_*", "get_*", "init*")
 """Names of functions that are no steps, whatever else is in their name: they build one, or test one."""
@@ -143,6 +174,10 @@ class Names:
         """Whether a field of this name decides a shape."""
         return _matches(name, SIZE_NAMES) and not self.is_counter(name)
 
+    def is_state_key(self, key: str) -> bool:
+        """Whether what a dict has under this key is an array, or a tree of them, as a rule."""
+        return _matches(key, STATE_KEYS) or is_params(key) or self.is_state(key)
+
     def is_state_dict(self, keys: Iterable[str]) -> bool:
         """Whether a dict of these keys is a state, whatever it is called."""
         sure, likely = 0, 0
@@ -157,14 +192,29 @@ def is_params(name: str) -> bool:
     return _matches(name, PARAMS_NAMES)
 
 
+def is_optimizer(name: str) -> bool:
+    """Whether a value of this name is an optimizer's state."""
+    return _matches(name, OPTIMIZER_NAMES)
+
+
 def is_init(name: str) -> bool:
     """Whether a function of this name builds the first state."""
     return _matches(name, INIT_NAMES)
 
 
+def is_state_maker(name: str) -> bool:
+    """Whether the name of such a function speaks of a state and of nothing else that it might build."""
+    return _matches(name, ("init", "init_state", "*init*state*", "initial_*state*", "create_*state*", "make_*state*"))
+
+
 def is_step(name: str) -> bool:
     """Whether a function of this name is traced as a rule."""
     return _matches(name, STEP_NAMES) and not _matches(name, BUILDER_NAMES)
+
+
+def is_written(name: str) -> bool:
+    """Whether a function of this name writes down what it is given."""
+    return _matches(name, WRITTEN_NAMES)
 
 
 def is_expected(name: str) -> bool:

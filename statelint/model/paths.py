@@ -11,9 +11,14 @@ def label(path: str) -> str:
     return f"state{path}" if path.startswith("[") or not path else f"state.{path}"
 
 
+def steps(path: str) -> list[str]:
+    """The steps of a path, each as it is written: `opt_state`, `[0]`, `.mu`, `['w']`."""
+    return re.findall(r"\[.*?\](?=[.\[]|$)|\.?[^.\[]+", path)
+
+
 def common_parents(paths: Sequence[str]) -> tuple[str, ...]:
     """The paths without the last steps that they have in common: `mu['w']` and `nu['w']` as `mu` and `nu`."""
-    split = [re.findall(r"\[.*?\](?=[.\[]|$)|\.?[^.\[]+", path) for path in paths]
-    while all(len(steps) > 1 for steps in split) and len({steps[-1] for steps in split}) == 1:
-        split = [steps[:-1] for steps in split]
-    return tuple("".join(steps) for steps in split)
+    split = [steps(path) for path in paths]
+    while all(len(walked) > 1 for walked in split) and len({walked[-1] for walked in split}) == 1:
+        split = [walked[:-1] for walked in split]
+    return tuple("".join(walked) for walked in split)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 
-from statelint.diagnostics import Location
+from statelint.diagnostics import Edit, Location, insert_after, insert_before, replace, wrap
 from statelint.model.paths import label
 
 Framework = Literal["jax", "equinox", "flax.nnx"]
@@ -58,6 +59,10 @@ class Expression(msgspec.Struct, frozen=True):
             number is weak too, but is told by its kind.
         buffer: names the device buffer that it holds. Two expressions with the same name hold the same one;
             None: a buffer of its own, no buffer, or not to be told.
+        fresh: what it makes that never equals another of its making: a lambda, a partial, NaN ...
+        numbers: what the numbers are that it is made of, where it is weak.
+        last_argument: of a call that would take a dtype and is given none.
+        refused: what it is, in the words of a message, where jit takes no such leaf.
     """
 
     text: str
@@ -66,11 +71,52 @@ class Expression(msgspec.Struct, frozen=True):
     number: int | float | None = None
     weak: bool = False
     buffer: str | None = None
+    fresh: str | None = None
+    numbers: Kind = Kind.UNKNOWN
+    last_argument: Location | None = None
+    refused: str = ""
 
     @property
     def starts_count(self) -> bool:
         """A literal int from which a counter starts."""
         return self.kind is Kind.INT and self.number in (-1, 0, 1)
+
+    @property
+    def is_literal(self) -> bool:
+        """Written as a number, and nothing that is reckoned or called."""
+        return self.text.lstrip("+-")[:1].isdigit() or self.text.lstrip("+-")[:1] == "."
+
+    @property
+    def overflows(self) -> bool:
+        """A Python int that no int32 holds."""
+        is_int = self.kind is Kind.INT and isinstance(self.number, int)
+        return is_int and self.number is not None and not -(2**31) <= self.number < 2**31
+
+    @property
+    def dtype(self) -> str | None:
+        """The dtype that JAX gives it when asked for none; None when it is not to be told, or does not hold it."""
+        return None if self.overflows else _DTYPES.get(self.numbers)
+
+    def with_dtype(self) -> tuple[Edit, ...]:
+        """The same value, strongly typed; no edits where the dtype is not to be told."""
+        if self.dtype is None:
+            return ()
+        dtype = f"{{jax.numpy}}.{self.dtype}"
+        if self.text in _ZEROS:
+            return replace(self.at, f"{{jax.numpy}}.zeros((), {dtype})")
+        if self.last_argument is not None:
+            return insert_after(self.last_argument, f", dtype={dtype}")
+        return wrap(self.at, "{jax.numpy}.asarray(", f", {dtype})")
+
+    def copied(self) -> tuple[Edit, ...]:
+        """The same value in a buffer of its own."""
+        if self.kind is Kind.ARRAY:
+            return wrap(self.at, "{jax.numpy}.copy(", ")")
+        return wrap(self.at, "{jax}.tree.map({jax.numpy}.copy, ", ")")
+
+
+_DTYPES = {Kind.INT: "int32", Kind.FLOAT: "float32"}
+_ZEROS = frozenset({"0", "0.0", "0."})
 
 
 class StateField(msgspec.Struct, frozen=True):
@@ -80,6 +126,10 @@ class StateField(msgspec.Struct, frozen=True):
         static: part of the treedef (aux data), not a leaf.
         counter: its name is that of a step counter.
         resizes: its name is that of a size or a rank, which must be static since shapes depend on it.
+        unmarked: a base declares it static, and this class again without the mark.
+        default_keyword: the `default` of `field(default=...)`, where the default is given so.
+        default_factory: the default is what a function returns.
+        mark: what says that it is static: the `False` of `pytree_node=False`, the `True` of `static=True`.
     """
 
     name: str
@@ -90,6 +140,18 @@ class StateField(msgspec.Struct, frozen=True):
     static: bool = False
     counter: bool = False
     resizes: bool = False
+    unmarked: bool = False
+    default_keyword: Location | None = None
+    default_factory: bool = False
+    mark: Expression | None = None
+
+    def holds(self, is_such: Callable[[Kind], bool]) -> bool:
+        """Its declaration says so: the annotation, or the default."""
+        return is_such(self.kind) or (self.default is not None and is_such(self.default.kind))
+
+    def as_data(self) -> tuple[Edit, ...]:
+        """A leaf instead of a static field; no edits where the mark stands elsewhere."""
+        return replace(self.mark.at, str(not self.mark.number)) if self.mark is not None else ()
 
 
 class StateClass(msgspec.Struct, frozen=True):
@@ -120,7 +182,29 @@ class StateClass(msgspec.Struct, frozen=True):
     @property
     def holds_leaves(self) -> bool:
         """Its defaults are leaves; a NamedTuple that is not named like a state may be a mere record."""
-        return self.is_state or self.flavour != "NamedTuple"
+        return self.is_state or not self.is_tuple
+
+    def with_dtype(self, field: StateField) -> tuple[Edit, ...]:
+        """The default of a field strongly typed, and made anew for each value where the class is a dataclass."""
+        value = field.default.with_dtype() if field.default is not None else ()
+        if not value or field.default is None or field.default_factory or self.is_tuple:
+            return value
+        if field.default_keyword is not None:
+            named = insert_after(field.default_keyword, "_factory")
+            return (*named, *insert_before(field.default.at, "lambda: "), *value)
+        before, after = wrap(field.default.at, "{dataclasses}.field(default_factory=lambda: ", ")")
+        return (before, *value, after)
+
+    def advised(self, field: StateField, value: str) -> str:
+        """What to write for a value where it is the default of a field: a dataclass refuses an array there."""
+        if field.default_factory or self.is_tuple:
+            return f"`{value}`"
+        return f"`dataclasses.field(default_factory=lambda: {value})`"
+
+    @property
+    def is_tuple(self) -> bool:
+        """A NamedTuple, whose defaults are values and not made anew."""
+        return self.flavour == "NamedTuple"
 
     @property
     def short_name(self) -> str:
@@ -214,3 +298,99 @@ class UnusedIgnore(msgspec.Struct, frozen=True):
 
     at: Location
     codes: tuple[str, ...]
+
+
+Wraps = Literal["function", "lambda", "partial", "transformed function", "bound method", "local function"]
+"""What a jit is given, by how long the object lives: only a plain function outlives the call that jits it."""
+
+Again = Literal["loop", "step", "call"]
+"""When a function is jitted anew: at each turn of a loop, at each call of a step, at each call of a function."""
+
+
+class JitSite(msgspec.Struct, frozen=True):
+    """A place where a function is compiled: a jit as call or decorator, or a loop of `jax.lax` run eagerly.
+
+    Attributes:
+        jit: as written (`jax.jit`).
+        wrapped: what is jitted, in short.
+        wraps: what kind of thing that is.
+        again: when it is jitted anew, so that nothing is found in jit's cache; None: it is jitted once, or kept.
+        inside: the function in which that happens.
+        donates: it names donated arguments, or may.
+        state: the parameter through which it takes a state that it returns; None when it does not.
+        defined: where that function is defined.
+        outside: edits that make it once, at the top of the module; none where that cannot know all that it needs.
+        eager: not a jit, but a loop or branch of `jax.lax` that runs outside any.
+    """
+
+    jit: str
+    at: Location
+    wrapped: str
+    wraps: Wraps
+    framework: Framework = "jax"
+    again: Again | None = None
+    inside: str = ""
+    donates: bool = False
+    state: str | None = None
+    defined: Location | None = None
+    eager: bool = False
+    outside: tuple[Edit, ...] = ()
+
+
+class StaticArgument(msgspec.Struct, frozen=True):
+    """What a call of a jitted function passes for a static argument.
+
+    Attributes:
+        function: what is called, as written.
+        parameter: the static parameter's name; empty when it is not known.
+        text: the value as written.
+        kind: of the value.
+        dataclass: the class of the value, where that is a dataclass that compares by value and can be changed.
+        varies: what changes it from call to call, as a message says it; None when nothing surely does.
+    """
+
+    function: str
+    parameter: str
+    at: Location
+    text: str
+    kind: Kind = Kind.UNKNOWN
+    dataclass: str | None = None
+    varies: str | None = None
+
+
+class DonatedRead(msgspec.Struct, frozen=True):
+    """A value that is read after a call was given its buffers.
+
+    Attributes:
+        path: what is read, as written.
+        donated: what the call was given.
+        function: what was called.
+        call: where.
+        next_turn: it is the next turn of a loop that reads it.
+    """
+
+    path: str
+    at: Location
+    donated: str
+    function: str
+    call: Location
+    next_turn: bool = False
+
+
+class StaleAttribute(msgspec.Struct, frozen=True):
+    """An attribute that a jitted method reads from a `self` that jit holds fixed, and another method changes.
+
+    Attributes:
+        at: where the method is jitted.
+        bound: it is jitted as a bound method; else `self` is a static argument.
+        changed: where the attribute is changed.
+        changer: the function that changes it.
+    """
+
+    method: str
+    at: Location
+    attribute: str
+    read: Location
+    changed: Location
+    changer: str
+    bound: bool = False

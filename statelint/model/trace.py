@@ -14,12 +14,18 @@ import msgspec
 from statelint.diagnostics import Location
 from statelint.model.names import Names
 from statelint.model.paths import label
+from statelint.model.wording import listed
 
 Held = Literal["array", "python", "numpy", "key", "static", "invalid"]
 """How a leaf of the initial state is held. ``static``: a Python value that the adapter's jit holds static;
 ``invalid``: jit refuses it."""
 
 StaticKind = Literal["number", "array", "mutable", "callable", "text", "other"]
+
+AdapterName = Literal["jax.jit", "equinox.filter_jit", "flax.nnx.jit"]
+
+JITS: dict[AdapterName, str] = {"jax.jit": "jax.jit", "equinox.filter_jit": "eqx.filter_jit", "flax.nnx.jit": "nnx.jit"}
+"""The jit of each adapter, as one calls it."""
 
 
 class Aval(msgspec.Struct, frozen=True):
@@ -44,7 +50,7 @@ class Aval(msgspec.Struct, frozen=True):
         return f"weak {self}" if self.weak else str(self)
 
 
-Cause = Literal["weak type", "dtype", "shape"]
+Cause = Literal["weak type", "dtype", "shape", "key kind"]
 """Why a leaf drifts, from the cheapest to the dearest."""
 
 
@@ -58,6 +64,8 @@ class Change(msgspec.Struct, frozen=True):
     @property
     def cause(self) -> Cause:
         """A weak value that takes the width of what it meets (weak float32 to float16) changed for its weak type."""
+        if (self.before.family == "key") != (self.after.family == "key"):
+            return "key kind"
         if self.before.shape != self.after.shape:
             return "shape"
         is_of_weakness = self.before.weak != self.after.weak and self.before.family == self.after.family
@@ -66,6 +74,14 @@ class Change(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         """`goes into call 1 as float32[] and comes out as weak float32[]`."""
         return f"goes into call {self.call} as {self.before.described} and comes out as {self.after.described}"
+
+
+class Move(msgspec.Struct, frozen=True):
+    """A leaf that came out of a call at another place than it went in, in words: `uncommitted`, `committed to ...`."""
+
+    call: int
+    before: str
+    after: str
 
 
 class LeafTrace(msgspec.Struct, frozen=True):
@@ -84,6 +100,15 @@ class LeafTrace(msgspec.Struct, frozen=True):
         made: the user's line that made the initial leaf: a helper's own line when a helper made it.
         placed: the user's line that puts it in the state.
         produced: the user's line that produced it in the step.
+        library: the library's own line that made the initial leaf, where it was no line of the user's.
+        passed: call 1 gives back the very value that went in.
+        read: some operation of call 1 reads it, or another output is made of it.
+        raw_key: call 1 makes a PRNG key of the raw array.
+        folded: call 1 does nothing with the key but fold a number of the state into it.
+        lost: why no output reuses the buffer that call 1 donates.
+        shares_argument: the other argument of the step that is the same buffer: `args[1]['w']`.
+        moves: the calls at which it changed its place.
+        is_dataclass: an invalid leaf that is an instance of a dataclass which nobody registered.
         counter: its name is that of a step counter.
     """
 
@@ -102,6 +127,15 @@ class LeafTrace(msgspec.Struct, frozen=True):
     made: Location | None = None
     placed: Location | None = None
     produced: Location | None = None
+    library: Location | None = None
+    passed: bool = False
+    read: bool = True
+    raw_key: bool = False
+    folded: bool = False
+    lost: str | None = None
+    shares_argument: str | None = None
+    moves: tuple[Move, ...] = ()
+    is_dataclass: bool = False
     counter: bool = False
 
     @property
@@ -110,9 +144,14 @@ class LeafTrace(msgspec.Struct, frozen=True):
         return label(self.path)
 
     @property
+    def is_key(self) -> bool:
+        """A PRNG key, typed or raw."""
+        return self.held == "key" or self.raw_key
+
+    @property
     def drift(self) -> Change | None:
         """The first change of the dearest cause; None when the leaf keeps its aval."""
-        causes: tuple[Cause, ...] = ("shape", "dtype", "weak type")
+        causes: tuple[Cause, ...] = ("key kind", "shape", "dtype", "weak type")
         return min(self.changes, key=lambda change: causes.index(change.cause), default=None)
 
     @property
@@ -131,6 +170,8 @@ class StaticTrace(msgspec.Struct, frozen=True):
         changed: the step gives back another value (by `==`, as the treedef compares).
         after: short repr of that other value.
         comparable: False when `==` between two of these raises or gives no truth value.
+        rebuilt: equal to itself when the state is built a second time; None where that cannot be told.
+        is_aux: aux data of a class that is no dataclass, rather than a field.
         counter, in_state, resizes: what the names say: it counts steps; its owner is a state; shapes depend on it.
     """
 
@@ -143,12 +184,19 @@ class StaticTrace(msgspec.Struct, frozen=True):
     changed: bool = False
     after: str | None = None
     comparable: bool = True
+    rebuilt: bool | None = None
+    is_aux: bool = False
     declared: Location | None = None
     made: Location | None = None
     produced: Location | None = None
     counter: bool = False
     in_state: bool = False
     resizes: bool = False
+
+    @property
+    def counts_in_graphdef(self) -> bool:
+        """An int that the step counts up; a Python attribute of an object, under nnx."""
+        return self.changed and self.counter and self.type == "int"
 
     @property
     def label(self) -> str:
@@ -169,6 +217,55 @@ class StructureChange(msgspec.Struct, frozen=True):
     before: str | None
     after: str | None
     produced: Location | None = None
+
+    @property
+    def label(self) -> str:
+        """The path with the state's name before it."""
+        return label(self.path)
+
+
+class ClassFault(msgspec.Struct, frozen=True):
+    """A class of the state that does not come back as it was when JAX flattens and unflattens it.
+
+    Attributes:
+        path: the first node of it; empty for the state itself.
+        fault: what its unflatten does with leaves that are no arrays: ``raises`` on them, ``converts`` them or puts
+            others in their place, or ``reorders`` them.
+        error: what it raises.
+        at: where it is defined.
+    """
+
+    path: str
+    owner: str
+    fault: Literal["raises", "converts", "reorders"]
+    error: str | None = None
+    at: Location | None = None
+
+
+class Donation(msgspec.Struct, frozen=True):
+    """The bytes of the state that the step donates, and how many of them its outputs reuse."""
+
+    asked: int
+    reused: int
+
+
+class Extra(msgspec.Struct, frozen=True):
+    """What makes an executable beyond the first one necessary.
+
+    Attributes:
+        call: the call that compiles it; None: the first one after a restore.
+        path: of the leaf, static field or node that is other than before.
+        before, after: it, in words.
+        is_move: it is only at another place: committed to other devices, or to none.
+        at: the user's line.
+    """
+
+    call: int | None
+    path: str
+    before: str
+    after: str
+    is_move: bool = False
+    at: Location | None = None
 
     @property
     def label(self) -> str:
@@ -203,15 +300,21 @@ class StepTrace(msgspec.Struct, frozen=True):
     """What one probe saw.
 
     Attributes:
-        adapter: whose rules the state was split by: `jax.jit` (every leaf is traced) or `equinox.filter_jit`
-            (arrays are traced, all else is static).
+        adapter: whose rules the state was split by: `jax.jit` (every leaf is traced), `equinox.filter_jit` (arrays
+            are traced, all else is static) or `flax.nnx.jit` (Variables are traced, all else is static).
         donates: the step donates some of the state; None when it is not jitted, so that nothing says.
         restored: paths of the leaves that are to blame for the executables after a restore.
-        refused: a later call fails.
+        refused: a call fails on what it is given: a later one, or the first because of a class of the state.
+        classes: those that JAX cannot take apart and put together again.
+        step: where the step is defined.
+        empty: the paths of nodes without a leaf below (`None`, an empty tuple, a masked part).
+        donation: None when nothing of the state is donated.
+        extras: for each executable beyond the first, what is to blame.
+        measured: what running the steps for real cost, where that was asked for.
     """
 
     probe: ProbeSite
-    adapter: Literal["jax.jit", "equinox.filter_jit"]
+    adapter: AdapterName
     leaves: tuple[LeafTrace, ...]
     executables: Executables
     statics: tuple[StaticTrace, ...] = ()
@@ -219,6 +322,12 @@ class StepTrace(msgspec.Struct, frozen=True):
     donates: bool | None = None
     restored: tuple[str, ...] = ()
     refused: StepFault | None = None
+    classes: tuple[ClassFault, ...] = ()
+    step: Location | None = None
+    empty: tuple[str, ...] = ()
+    donation: Donation | None = None
+    extras: tuple[Extra, ...] = ()
+    measured: Executables | None = None
 
     def named(self, names: Names) -> StepTrace:
         """The same trace, with what the names say of its leaves and static fields."""
@@ -242,14 +351,37 @@ class StepTrace(msgspec.Struct, frozen=True):
         statics = any(static.changed for static in self.statics)
         return statics or bool(self.structure) or any(leaf.changes or leaf.value_after for leaf in self.leaves)
 
-    @property
-    def cost(self) -> str:
-        """What a plain loop pays for a state that it does not get back, in words."""
+    def drifting(self, cause: Cause) -> list[tuple[LeafTrace, Change, str]]:
+        """The leaves that drift for this cause, each with its change and how to call it in a message.
+
+        Those that change alike at the same lines (the layers of a model, the moments of its params) are one.
+        """
+        groups: dict[tuple[str, Location | None, Location | None], list[LeafTrace]] = {}
+        for leaf in self.leaves:
+            if leaf.drift is not None and leaf.drift.cause == cause:
+                groups.setdefault((str(leaf.drift), leaf.made, leaf.produced), []).append(leaf)
+        return [
+            (first, first.drift, first.label + (f" (and {len(others)} more alike)" if others else ""))
+            for first, *others in groups.values()
+            if first.drift is not None
+        ]
+
+    def is_weak_until_restored(self, leaf: LeafTrace) -> bool:
+        """A leaf that is weak all along and that a restore brings back strong; some classes make it weak again."""
+        is_known = self.executables.loop is not None and self.refused is None
+        return leaf.is_stably_weak and (leaf.path in self.restored or not is_known)
+
+    def cost(self, path: str) -> str:
+        """What a plain loop pays for a leaf, static field or node that it does not get back, in words."""
+        calls = sorted({extra.call for extra in self.extras if extra.path == path and extra.call is not None})
+        last = max((extra.call for extra in self.extras if extra.call is not None), default=0)
         if self.refused is not None:
             return f"call {self.refused.call} fails: {self.refused.error}"
-        if self.executables.loop is None:
-            return f"{self.jit} compiles a new executable at every call"
-        return f"{self.jit} compiles {self.executables.loop} executables in a plain loop"
+        if self.executables.loop is None and calls[-1:] == [last]:
+            return f"{self.jit} compiles anew at every call"
+        if not calls:
+            return f"{self.jit} compiles {self.executables.loop} executables in a plain loop"
+        return f"{self.jit} compiles once more for {listed([f'call {call}' for call in calls])}"
 
     @property
     def restore_cost(self) -> str:
@@ -259,7 +391,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     @property
     def jit(self) -> str:
         """The jit, as one calls it."""
-        return "jax.jit" if self.adapter == "jax.jit" else "eqx.filter_jit"
+        return JITS[self.adapter]
 
     def at(self, *places: Location | None) -> Location:
         """The first known of these places, else where the probe is declared."""

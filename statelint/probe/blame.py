@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -50,17 +50,28 @@ class Code:
         self.path = self.function.__code__.co_filename if self.function else ""
         module = _parse(self.path) if frames.is_users(self.path) else None
         self.tree = _definition(module, self.function.__code__) if module and self.function else None
+        self._known: dict[Any, frames.Place | None] = {}
 
     def sets(self, node: Node) -> frames.Place | None:
         """Where the function, or one that it calls, gives the node its value: as far down its path as can be told."""
+        # The layers of a model have their names in common, and a state may have thousands of leaves.
+        key = tuple((step.name, step.owner, step.path == f"[{step.position}]" and step.path) for step in node.lineage())
+        if key not in self._known:
+            self._known[key] = self._sets(node)
+        return self._known[key]
+
+    def _sets(self, node: Node) -> frames.Place | None:
         found: tuple[Code, ast.expr] | None = None
-        scopes = list(self._reached())
+        scopes = list(self._reached)
         for step in node.lineage():
             values = ((code, value) for code, tree in scopes if (value := _value_in(tree, step)) is not None)
             deeper = next(values, None)
+            if deeper is None and found and not step.name and isinstance(found[1], ast.Tuple | ast.List):
+                deeper = (found[0], found[1].elts[step.position]) if step.position < len(found[1].elts) else None
             if deeper is None:
-                # A position has no name to look for; of a name that is set nowhere, nothing below is known.
-                if step.name or found:
+                # Of a name that is set nowhere, nothing below is known; a position has none, and what a loop or a
+                # comprehension makes is alike at all of them.
+                if step.name:
                     break
                 continue
             found = deeper
@@ -77,18 +88,34 @@ class Code:
         returns = [node for node in _own_nodes(self.tree) if isinstance(node, ast.Return)]
         return self._place(returns[-1] if returns else self.tree)
 
+    def builds(self, node: Node) -> frames.Place | None:
+        """Where the function, or one that it calls, builds what is above the node: by `State.create(...)`, say."""
+        owners = {step.owner.__name__ for step in node.lineage() if step.owner}
+        for code, tree in self._reached:
+            for call in _own_nodes(tree):
+                match call:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in owners:
+                        return code._place(call)
+        return None
+
+    def definition(self) -> frames.Place | None:
+        """The function itself."""
+        return self._place(self.tree) if self.tree else None
+
     def _place(self, node: ast.expr | ast.stmt) -> frames.Place:
         found = frames.place(self.path, node.lineno, node.col_offset)
         end = frames.place(self.path, node.end_lineno or node.lineno, node.end_col_offset or 0)
         # A frame around a whole function or block says less than its first line.
         return found if end["line"] > node.lineno else found | {"end_line": end["line"], "end_column": end["column"]}
 
-    def _reached(self) -> Iterator[tuple[Code, ast.AST]]:
+    @functools.cached_property
+    def _reached(self) -> list[tuple[Code, ast.AST]]:
         """The function, then the user's functions that it calls, nearest first."""
+        found: list[tuple[Code, ast.AST]] = []
         wave: list[Code] = [self] if self.tree else []
         seen: set[ast.AST | None] = {self.tree}
         for _ in range(DEPTH):
-            yield from ((code, code.tree) for code in wave if code.tree)
+            found += [(code, code.tree) for code in wave if code.tree]
             called = [
                 callee
                 for code in wave
@@ -98,9 +125,10 @@ class Code:
             ]
             seen.update(code.tree for code in called)
             wave = called
+        return found
 
     def _called(self, node: ast.AST) -> Code | None:
-        """The user's function that a call calls, looked up where the function itself would."""
+        """The user's function, or constructor, that a call calls, looked up where the function itself would."""
         names: list[str] = []
         target = node.func if isinstance(node, ast.Call) else None
         while isinstance(target, ast.Attribute):
@@ -113,17 +141,22 @@ class Code:
         )
         for name in names:
             called = getattr(called, name, None)
-        code = Code(called) if callable(called) and not isinstance(called, type) else None
+        if isinstance(called, type):
+            called = vars(called).get("__init__")
+        code = Code(called) if callable(called) else None
         return code if code and code.tree else None
 
     def _inside(self, expression: ast.expr, depth: int = DEPTH) -> Iterator[tuple[Code, ast.AST]]:
         """Where the fields of an expression's value are set: in the function it calls, or in itself."""
         if (called := self._called(expression)) is not None:
-            yield from called._reached()
+            yield from called._reached
         elif (value := self._assigned(expression)) is not None and depth:
             yield from self._inside(value, depth - 1)
         else:
             yield self, expression
+            for node in _own_nodes(expression):
+                if (called := self._called(node)) is not None:
+                    yield from called._reached
 
     def _assigned(self, name: ast.expr) -> ast.expr | None:
         """The one expression that the function assigns to a name."""
@@ -154,17 +187,21 @@ class Code:
 
 def same_function(one: frames.Place, other: frames.Place) -> bool:
     """Whether two places stand in one function of one file."""
-    return one["path"] == other["path"] and _enclosing(one) is _enclosing(other)
+    return one["path"] == other["path"] and _enclosing(one["path"], one["line"]) is _enclosing(
+        other["path"], other["line"]
+    )
 
 
-def _enclosing(place: frames.Place) -> ast.AST | None:
-    inside = [
-        node
-        for node in ast.walk(_parse(place["path"]) or ast.Module([], []))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.lineno <= place["line"] <= (node.end_lineno or 0)
-    ]
+@functools.cache
+def _enclosing(path: str, line: int) -> ast.AST | None:
+    inside = [node for node in _functions(path) if node.lineno <= line <= (node.end_lineno or 0)]
     return max(inside, key=lambda node: node.lineno, default=None)
+
+
+@functools.cache
+def _functions(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    nodes = ast.walk(_parse(path) or ast.Module([], []))
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def default_of(node: Node) -> frames.Place | None:
@@ -183,19 +220,47 @@ def declaration_of(node: Node) -> frames.Place | None:
     return frames.place(path, statement.lineno, statement.col_offset) if statement else None
 
 
+def library_sets(node: Node) -> frames.Place | None:
+    """Where a library gives a leaf its first value: in an `init` or `create` beside the class that holds it."""
+    path, cls = _class(node.owner, of_library=True) if node.owner and node.name else ("", None)
+    for function in ast.walk(_parse(path) or ast.Module([], [])) if cls else ():
+        if isinstance(function, ast.FunctionDef) and function.name.strip("_").startswith(("init", "create")):
+            for call in ast.walk(function):
+                if isinstance(call, ast.Call) and (value := _argument(call, node)) is not None:
+                    return frames.place(path, value.lineno, value.col_offset)
+    return None
+
+
+def unflatten_of(owner: type) -> frames.Place | None:
+    """Where a class of the user's is put together again: its `tree_unflatten`, or else what runs in its place."""
+    path, cls = _class(owner)
+    if cls is None:
+        return None
+    functions = {node.name: node for node in cls.body if isinstance(node, ast.FunctionDef)}
+    names = ("tree_unflatten", "__post_init__", "__init__")
+    target = next((functions[name] for name in names if name in functions), cls)
+    return frames.place(path, target.lineno, target.col_offset)
+
+
+@functools.cache
+def _class(owner: type, *, of_library: bool = False) -> tuple[str, ast.ClassDef | None]:
+    """The definition of a class of the user's, or of a library's, and its file."""
+    try:
+        path = inspect.getsourcefile(owner) or ""
+    except TypeError:
+        return "", None
+    module = _parse(path) if frames.is_users(path) != of_library else None
+    nodes = (node for node in (ast.walk(module) if module else ()) if isinstance(node, ast.ClassDef))
+    return path, next((node for node in nodes if node.name == owner.__name__), None)
+
+
 def _declaration(node: Node) -> tuple[str, ast.AnnAssign | None]:
     """The annotated assignment of a field in the nearest class of the user's that has it, and the class's file."""
     for owner in node.owner.__mro__ if node.owner and node.name else ():
-        try:
-            path = inspect.getsourcefile(owner) or ""
-        except TypeError:
-            continue
-        module = _parse(path) if frames.is_users(path) else None
-        for found in ast.walk(module) if module else ():
-            if isinstance(found, ast.ClassDef) and found.name == owner.__name__:
-                for statement in found.body:
-                    if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", None) == node.name:
-                        return path, statement
+        path, cls = _class(owner)
+        for statement in cls.body if cls else ():
+            if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", None) == node.name:
+                return path, statement
     return "", None
 
 
@@ -223,14 +288,17 @@ def _definition(module: ast.Module, code: CodeType) -> Function | None:
     return found[0] if len(found) == 1 else None
 
 
-def _own_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+@functools.cache
+def _own_nodes(tree: ast.AST) -> Sequence[ast.AST]:
     """The nodes below in the order of the source, without those of the functions and classes inside."""
+    found: list[ast.AST] = []
     stack = list(reversed(list(ast.iter_child_nodes(tree)) if isinstance(tree, Function) else [tree]))
     while stack:
         node = stack.pop()
-        yield node
+        found.append(node)
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             stack.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
 
 
 def _value_in(tree: ast.AST, field: Node) -> ast.expr | None:
@@ -269,7 +337,11 @@ def _argument(call: ast.Call, field: Node) -> ast.expr | None:
         if keyword.arg == field.name:
             return keyword.value
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-    if field.owner is None or name != field.owner.__name__ or any(isinstance(item, ast.Starred) for item in call.args):
+    if (
+        field.owner is None
+        or name not in (field.owner.__name__, "cls")
+        or any(isinstance(item, ast.Starred) for item in call.args)
+    ):
         return None
     try:
         parameters = [name for name in inspect.signature(field.owner).parameters if name != "self"]

@@ -8,9 +8,15 @@ from typing import Any
 
 import jax
 
-from statelint.probe import frames, leaves
+from statelint.probe import frames, leaves, placement
+from statelint.probe.adapters import Adapter, is_factory
+from statelint.probe.adapters.plain import Flat
 from statelint.probe.jaxprs import Jaxpr, out_avals
-from statelint.probe.nodes import describe, is_leaf
+from statelint.probe.nodes import Node
+
+
+class ProbeError(Exception):
+    """A probe that cannot be traced as it is declared; the message is one line."""
 
 
 @dataclasses.dataclass
@@ -20,12 +26,16 @@ class Built:
     Attributes:
         avals: of the leaves that are tracers, by place in the treedef's order.
         shares: the places whose leaves share a device buffer, each with the number of its group.
+        placed: where leaves are committed to, by place.
         jaxpr, variables: the traced factory, and the variable of each of its leaves.
     """
 
     tree: Any
+    adapter: Adapter
+    flat: Flat
     avals: dict[int, Any] = dataclasses.field(default_factory=dict)
     shares: dict[int, int] = dataclasses.field(default_factory=dict)
+    placed: dict[int, Any] = dataclasses.field(default_factory=dict)
     jaxpr: Jaxpr | None = None
     variables: dict[int, Any] = dataclasses.field(default_factory=dict)
 
@@ -33,19 +43,54 @@ class Built:
         """The user's frames of the operation that made a leaf, innermost first."""
         return self.jaxpr.operation(self.variables[place]) if self.jaxpr and place in self.variables else []
 
+    def library(self, place: int) -> frames.Place | None:
+        """The library's line that made a leaf."""
+        return self.jaxpr.library(self.variables[place]) if self.jaxpr and place in self.variables else None
 
-def is_factory(state: Any) -> bool:
-    """A callable that is no pytree itself: an equinox module is a state, a function a factory."""
-    return callable(state) and is_leaf(state)
+
+Choose = Callable[[Any], Adapter]
+"""The adapter for a state, once it is there."""
 
 
-def given(tree: Any) -> Built:
+def build(state: Any, state_args: Sequence[Any], returns: Any, choose: Choose) -> Built:
+    """The state that a probe declares, built by its factory where it has one.
+
+    Args:
+        returns: where it stands in what the factory gives back.
+    """
+    if not is_factory(state):
+        return _given(leaves.resolve_notation(state), choose)
+
+    def factory(*arguments: Any) -> Any:
+        return pick(state(*arguments), returns, "state_returns", "the factory's result")
+
+    return _made(factory, state_args, choose)
+
+
+def pick(result: Any, keys: Any, option: str, what: str) -> Any:
+    """The part of a result that an option names: by index, key or attribute, or a sequence of these.
+
+    Raises:
+        ProbeError: there is no such part.
+    """
+    for key in () if keys is None else [keys] if isinstance(keys, int | str) else keys:
+        try:
+            result = getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
+        except Exception:
+            raise ProbeError(f"{option} = {keys!r}: {what} has no {key!r}") from None
+    return result
+
+
+def _given(tree: Any, choose: Choose) -> Built:
     """A state that is there already: two of its leaves share a buffer when they are one on the device."""
-    flat = enumerate(jax.tree_util.tree_leaves(tree))
-    return Built(tree, shares=_groups({place: _device_buffer(leaf) for place, leaf in flat}))
+    adapter = choose(tree)
+    flat = adapter.flatten(tree)
+    buffers = {place: device_buffer(leaf) for place, leaf in enumerate(flat.leaves)}
+    placed = {place: placement.of_leaf(leaf) for place, leaf in enumerate(flat.leaves)}
+    return Built(tree, adapter, flat, shares=_groups(buffers), placed=placed)
 
 
-def build(factory: Callable[..., Any], state_args: Sequence[Any]) -> Built:
+def _made(factory: Callable[..., Any], state_args: Sequence[Any], choose: Choose) -> Built:
     """Trace the factory, allocating nothing; where it refuses tracers, or hides one in a static field, call it for
     real on zeros.
 
@@ -64,38 +109,42 @@ def build(factory: Callable[..., Any], state_args: Sequence[Any]) -> Built:
         return factory(*jax.tree_util.tree_unflatten(treedef, filled))
 
     def flat_factory(*tracers: Any) -> list[Any]:
-        seen["tree"] = call(tracers)
+        tree = call(tracers)
+        seen["tree"], seen["adapter"] = tree, choose(tree)
+        seen["flat"] = seen["adapter"].flatten(tree)
         seen["leaves"] = {
             place: leaf
-            for place, leaf in enumerate(jax.tree_util.tree_leaves(seen["tree"]))
+            for place, leaf in enumerate(seen["flat"].leaves)
             if leaves.is_jit_leaf(leaf) and not isinstance(leaf, jax.ShapeDtypeStruct)
         }
         return list(seen["leaves"].values())
 
     try:
         traced = jax.jit(flat_factory).trace(*placeholders)
-        is_abstract = not _hides_tracer(seen["tree"])
+        is_abstract = not _hides_tracer(seen["flat"].root)
     except Exception:
         is_abstract = False
     if not is_abstract:
-        return given(call([leaves.zeros(aval) for aval in placeholders]))
+        return _given(call([leaves.zeros(aval) for aval in placeholders]), choose)
     jaxpr = Jaxpr(traced.jaxpr.jaxpr)
     variables = dict(zip(seen["leaves"], jaxpr.jaxpr.outvars, strict=True))
     buffers = {place: jaxpr.buffer(leaf, variables[place]) for place, leaf in seen["leaves"].items()}
     avals = dict(zip(seen["leaves"], out_avals(traced), strict=True))
-    return Built(seen["tree"], avals, _groups(buffers), jaxpr, variables)
+    placed = {place: jaxpr.placed(variable) for place, variable in variables.items()}
+    return Built(seen["tree"], seen["adapter"], seen["flat"], avals, _groups(buffers), placed, jaxpr, variables)
 
 
-def _hides_tracer(tree: Any) -> bool:
+def _hides_tracer(root: Node) -> bool:
     return any(
         isinstance(leaf, jax.core.Tracer)
-        for node in describe(tree).walk()
+        for node in root.walk()
         for value in node.statics.values()
         for leaf in jax.tree_util.tree_leaves(value)
     )
 
 
-def _device_buffer(leaf: Any) -> Any:
+def device_buffer(leaf: Any) -> Any:
+    """What tells the device buffer of a concrete array apart; None for what has none."""
     if not isinstance(leaf, jax.Array):
         return None
     try:

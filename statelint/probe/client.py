@@ -36,31 +36,45 @@ _CRASH_FRAME = re.compile(r'^ +File "(?P<path>[^"]+)", line (?P<line>\d+) in ', 
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A declared probe: in code, by the file that makes it, or in TOML, by its table.
+    """A declared probe: in code, by the file that makes it, in TOML, by its table, or by its name in a module.
 
     Attributes:
         table: the fields of `statelint.Probe`, with `module:name` for objects; None for a probe in code.
+        reference: the object that is the probe, as `module:name`; where it is declared, the worker says.
     """
 
     site: ProbeSite
     file: str | None = None
     table: dict[str, Any] | None = None
+    reference: str | None = None
 
 
 Result = StepTrace | ProbeFailure
 
 
-def run(jobs: Sequence[Job], *, python: str, timeout: float, root: str) -> Iterator[Result]:
+def run(
+    jobs: Sequence[Job],
+    *,
+    python: str,
+    timeout: float,
+    root: str,
+    restore: str | None = None,
+    measure: bool = False,
+) -> Iterator[Result]:
     """Trace probes in a worker under ``python``.
 
     Args:
         timeout: seconds that one probe may take, the import of its modules included.
         root: the project's folder: where the worker runs, and whose modules tables name.
+        restore: take each state through a real checkpoint of this library.
+        measure: run the steps for real, too.
 
     Returns:
         at least one result for each job, in the order of the jobs but for those that ask for environment
         variables.
     """
+    # A line of a file is one job, however many probes it makes.
+    jobs = list({(job.file, job.site.at.line) if job.file else id(job): job for job in reversed(jobs)}.values())[::-1]
     waiting: list[tuple[dict[str, str], list[Job]]] = []
     tables = [job for job in jobs if job.table and job.table.get("env")]
     waiting += [(dict(job.table["env"]), [job]) for job in tables if job.table]
@@ -69,6 +83,7 @@ def run(jobs: Sequence[Job], *, python: str, timeout: float, root: str) -> Itera
         env, batch = waiting.pop(0)
         while batch:
             worker = _Worker(batch, python=python, timeout=timeout, root=root, env=env)
+            worker.asked = {"restore": restore, "measure": measure}
             for job, outcome in worker.outcomes():
                 if isinstance(outcome, _Asks):
                     waiting.append((env | outcome.env, [job]))
@@ -87,7 +102,9 @@ class _Worker:
     """One child process, until it has done its jobs or is lost.
 
     Attributes:
+        asked: what each trace is to do besides.
         finished: how many jobs, from the first on, have their results.
+        has_started: it has said something, so that it is our worker, under a Python that can run it.
     """
 
     def __init__(self, jobs: Sequence[Job], *, python: str, timeout: float, root: str, env: Mapping[str, str]) -> None:
@@ -96,7 +113,9 @@ class _Worker:
         self.timeout = timeout
         self.root = root
         self.env = env
+        self.asked: dict[str, Any] = {"restore": None, "measure": False}
         self.finished = 0
+        self.has_started = False
         self.tail = b""
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
 
@@ -127,10 +146,12 @@ class _Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        orders = [[number, _order(job)] for number, job in enumerate(self.jobs)]
-        with contextlib.suppress(BrokenPipeError), process.stdin:
+        orders = [[number, _order(job) | self.asked] for number, job in enumerate(self.jobs)]
+        # The pipe stays open: when we are gone, however we went, the worker reads its end and goes too.
+        with contextlib.suppress(BrokenPipeError):
             sources = [self.root, os.path.join(self.root, "src")]
-            process.stdin.write(json.dumps({"sys_path": sources, "jobs": orders}).encode())
+            process.stdin.write(json.dumps({"sys_path": sources, "jobs": orders}).encode() + b"\n")
+            process.stdin.flush()
         threading.Thread(target=self._read_report, args=(process.stdout,), daemon=True).start()
         self.drain = threading.Thread(target=self._read_noise, args=(process.stderr,), daemon=True)
         self.drain.start()
@@ -156,7 +177,7 @@ class _Worker:
                 total = -(2**62)
 
     def _follow(self, process: subprocess.Popen[bytes]) -> Iterator[tuple[Job, Result | _Asks]]:
-        deadline = time.monotonic() + self.timeout
+        deadline, has_result = time.monotonic() + self.timeout, False
         while self.finished < len(self.jobs):
             job = self.jobs[self.finished]
             try:
@@ -168,26 +189,42 @@ class _Worker:
                 )
                 self.finished += 1
                 return
-            match message["event"]:
-                case "start":
-                    deadline = time.monotonic() + self.timeout
-                case "done":
-                    self.finished += 1
-                    deadline = time.monotonic() + self.timeout
-                case "end":
-                    yield job, _failure(job, _ending(process), self._last_user_line())
-                    self.finished += 1
-                    return
-                case "flood":
-                    yield job, _failure(job, f"it printed more than {FLOOD // 2**20} MB")
-                    self.finished += 1
-                    return
-                case "garbled":
-                    yield job, _failure(job, "it wrote into statelint's own channel")
-                    self.finished += 1
-                    return
-                case _:
-                    yield job, _decoded(job, message)
+            event = message["event"]
+            if event == "start":
+                self.has_started, has_result = True, False
+                deadline = time.monotonic() + self.timeout
+            elif event == "done":
+                if not has_result:
+                    yield job, _failure(job, "it gave no result")
+                self.finished += 1
+                deadline = time.monotonic() + self.timeout
+            elif event == "spoiled":
+                return
+            elif event in ("end", "flood", "garbled"):
+                yield job, self._loss(job, event, process)
+                self.finished += 1
+                return
+            else:
+                has_result = True
+                yield job, _decoded(job, message)
+
+    def _loss(self, job: Job, event: str, process: subprocess.Popen[bytes]) -> ProbeFailure:
+        """What became of a worker that will say no more."""
+        if not self.has_started:
+            process.kill()
+            self.drain.join(GRACE)
+            return _failure(job, f"{self.python} cannot run probes: {self._last_words() or 'is it a Python?'}")
+        if event == "flood":
+            return _failure(job, f"it printed more than {FLOOD // 2**20} MB")
+        if event == "garbled":
+            return _failure(job, "it wrote into statelint's own channel")
+        place = self._last_user_line()
+        return _failure(job, _ending(process), place)
+
+    def _last_words(self) -> str:
+        """The last line that the worker printed."""
+        lines = self.tail.decode(errors="replace").split("\n")
+        return next((" ".join(line.split())[:200] for line in reversed(lines) if line.strip()), "")
 
     def _where_it_hangs(self, process: subprocess.Popen[bytes]) -> Location | None:
         """The user's line at which the worker stands: it prints its stack when it is asked."""
@@ -219,7 +256,7 @@ def _is_below(path: str, root: str) -> bool:
 def _order(job: Job) -> dict[str, Any]:
     table = None if job.table is None else {key: value for key, value in job.table.items() if key != "env"}
     file = job.file and os.path.abspath(job.file)
-    return {"file": file, "line": job.site.at.line, "name": job.site.name, "table": table}
+    return {"file": file, "line": job.site.at.line, "name": job.site.name, "table": table, "reference": job.reference}
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -228,15 +265,16 @@ def _environment(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _decoded(job: Job, message: dict[str, Any]) -> Result | _Asks:
-    site = ProbeSite(message.get("name") or job.site.name, job.site.at)
+    at = Location(*message["site"]) if job.reference and message.get("site") else job.site.at
+    site = ProbeSite(message.get("name") or job.site.name, at)
     match message["event"]:
         case "trace":
             return msgspec.convert({"probe": msgspec.to_builtins(site), **message["facts"]}, StepTrace)
         case "environment":
             return _Asks(message["env"])
         case _:
-            at = msgspec.convert(message["at"], Location) if message.get("at") else job.site.at
-            return ProbeFailure(site, at, message["message"])
+            failed = msgspec.convert(message["at"], Location) if message.get("at") else site.at
+            return ProbeFailure(site, failed, message["message"])
 
 
 def _failure(job: Job, message: str, at: Location | None = None) -> ProbeFailure:
@@ -258,3 +296,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
+    if process.stdin is not None:
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()

@@ -9,11 +9,14 @@ import sysconfig
 import traceback
 from typing import Any
 
+_OWN_TRACE = re.compile(r" ?The error occurred while tracing the function flat_\w+ .*")
+
 Place = dict[str, Any]
 """A location as the model's `Location` has it: path, line, column from 1."""
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _STDLIB = tuple(os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib"))
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _SUMMARY = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))? \((?P<function>.*)\)")
 
 
@@ -21,7 +24,7 @@ _SUMMARY = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))? \((?P<f
 def is_users(path: str) -> bool:
     """Whether a file is the user's own: not of Python, of an installed package, or of statelint."""
     path = os.path.abspath(path)
-    installed = re.search(r"[/\\](?:site|dist)-packages[/\\]", path)
+    installed = _INSTALLED.search(path)
     return os.path.isfile(path) and not installed and not path.startswith((*_STDLIB, os.path.join(_OURS, "")))
 
 
@@ -48,16 +51,39 @@ def _lines(path: str) -> list[str]:
 
 def of_operation(source_info: Any) -> list[Place]:
     """The user's frames of a traced operation, innermost first."""
-    from jax.extend import source_info_util
+    return [_place(match) for match in _frames(source_info) if is_users(match["path"])]
 
-    summary = source_info_util.summarize(source_info, num_frames=64)
-    # summarize writes the outermost frame first.
-    found = [_SUMMARY.fullmatch(line) for line in reversed(summary.splitlines())]
-    return [
-        place(match["path"], int(match["line"]), int(match["column"] or 0))
-        for match in found
-        if match and is_users(match["path"])
-    ]
+
+def of_library(source_info: Any) -> Place | None:
+    """The innermost frame of a traced operation, when it is a library's."""
+    innermost = next(iter(_frames(source_info)), None)
+    is_library = innermost and _INSTALLED.search(innermost["path"]) and os.path.isfile(innermost["path"])
+    return _place(innermost) if innermost and is_library else None
+
+
+_known: dict[Any, list[re.Match[str]]] = {}
+"""Frames by traceback: equal ones are what the layers of a model, or the leaves of a tree, have in common."""
+
+
+def _frames(source_info: Any) -> list[re.Match[str]]:
+    """All frames but jax's own, innermost first."""
+    if (found := _known.get(source_info.traceback)) is None:
+        from jax.extend import source_info_util
+
+        summary = source_info_util.summarize(source_info, num_frames=64)
+        # summarize writes the outermost frame first.
+        matches = [_SUMMARY.fullmatch(line) for line in reversed(summary.splitlines())]
+        found = _known[source_info.traceback] = [match for match in matches if match]
+    return found
+
+
+def forget() -> None:
+    """Drop what is known of tracebacks: a probe is done."""
+    _known.clear()
+
+
+def _place(match: re.Match[str]) -> Place:
+    return place(match["path"], int(match["line"]), int(match["column"] or 0))
 
 
 def of_error(error: BaseException) -> Place | None:
@@ -72,10 +98,11 @@ def of_error(error: BaseException) -> Place | None:
 
 
 def one_line(error: BaseException, limit: int = 240) -> str:
-    """An exception on one line of at most ``limit`` characters."""
-    text = " ".join(str(error).split())
-    return (
-        f"{type(error).__name__}: {text if len(text) <= limit else text[: limit - 3] + '...'}"
-        if text
-        else type(error).__name__
-    )
+    """An exception on one line of at most ``limit`` characters, without what JAX adds about our own wrapper."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    text = _OWN_TRACE.sub("", " ".join(text.split()))
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

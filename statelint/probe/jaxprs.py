@@ -36,11 +36,23 @@ class Jaxpr:
             return []
         if places := frames.of_operation(equation.source_info):
             return places
-        inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
-        inner = getattr(inner, "jaxpr", inner)
-        if inner is None or len(inner.outvars) != len(equation.outvars):
-            return []
-        return Jaxpr(inner).operation(inner.outvars[equation.outvars.index(variable)])
+        inner, name = _inside(equation, variable)
+        return inner.operation(name) if inner else []
+
+    def library(self, variable: Any) -> frames.Place | None:
+        """The line of a library at which the operation that made a variable stands, where it stands in one."""
+        if (equation := self._maker(variable)) is None:
+            return None
+        inner, name = _inside(equation, variable)
+        return (inner.library(name) if inner else None) or frames.of_library(equation.source_info)
+
+    def placed(self, variable: Any) -> Any:
+        """The sharding or device that an eager `device_put` commits a variable to."""
+        equation = self._maker(variable)
+        if equation is None or equation.primitive.name != "device_put":
+            return None
+        target = equation.params["devices"][equation.outvars.index(variable)]
+        return jax.sharding.SingleDeviceSharding(target) if isinstance(target, jax.Device) else target
 
     def buffer(self, leaf: Any, variable: Any) -> Any:
         """What tells the device buffer of an eager leaf apart: its variable, or the very object where it is a constant.
@@ -53,14 +65,14 @@ class Jaxpr:
             variable = equation.invars[equation.outvars.index(variable)]
         return id(leaf) if is_literal(variable) else variable
 
-    def donated(self) -> set[Any]:
-        """The variables that a jit in the jaxpr is given to donate."""
-        return {
-            variable
-            for equation in self.jaxpr.eqns
-            for variable, donated in zip(equation.invars, equation.params.get("donated_invars", ()), strict=False)
-            if donated and not is_literal(variable)
-        }
+
+def _inside(equation: Any, variable: Any) -> tuple[Jaxpr | None, Any]:
+    """The jaxpr that an equation calls, and its own name for one of the equation's outputs."""
+    inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+    inner = getattr(inner, "jaxpr", inner)
+    if inner is None or len(inner.outvars) != len(equation.outvars):
+        return None, None
+    return Jaxpr(inner), inner.outvars[equation.outvars.index(variable)]
 
 
 def is_literal(variable: Any) -> bool:

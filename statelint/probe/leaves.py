@@ -19,6 +19,7 @@ KEY_IMPLS = {
     "unsafe_rbg": "unsafe_rbg",
 }
 NOTATION = re.compile(r"(?P<weak>~?)(?P<dtype>key<\w+>|[a-z]\w*)\[(?P<shape>[\d, ]*)\]")
+BEGINNING = re.compile(r"~?(key<\w*>?|(bf|f|i|u|c)\d+\w*|bool|b?float\d+|u?int\d+|complex\d+)\[")
 
 
 class NotationError(ValueError):
@@ -76,10 +77,12 @@ def from_notation(text: str) -> jax.ShapeDtypeStruct | None:
         None when the text is not of this form at all.
 
     Raises:
-        NotationError: it is of this form, but names no dtype.
+        NotationError: it begins like this form, but is malformed or names no dtype.
     """
     match = NOTATION.fullmatch(text.strip())
     if match is None:
+        if BEGINNING.match(text.strip()):
+            raise NotationError(f'"{text}" is not JAX\'s notation, which is written like "f32[16,8]"')
         return None
     shape = tuple(int(size) for size in match["shape"].split(",") if size.strip())
     return jax.ShapeDtypeStruct(shape, _dtype(match["dtype"], text), weak_type=bool(match["weak"]))

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from statelint.probe.declare import Probe
 
-_loaded: dict[str, ModuleType] = {}
+_loaded: dict[str, ModuleType | BaseException] = {}
 _root = ""
 
 
@@ -31,8 +31,16 @@ def import_file(path: str) -> ModuleType:
     if path not in _loaded:
         root, name = package_of(path)
         _enter(root)
-        _loaded[path] = _import_named(path, name) or _import_by_path(path)
-    return _loaded[path]
+        try:
+            _loaded[path] = _import_named(path, name) or _import_by_path(path)
+        except BaseException as error:
+            # One file may declare many probes, and is not run once more for each.
+            _loaded[path] = error
+            raise
+    found = _loaded[path]
+    if isinstance(found, BaseException):
+        raise found
+    return found
 
 
 def package_of(path: str) -> tuple[str, str]:
@@ -136,6 +144,21 @@ def from_table(table: dict[str, Any]) -> Probe:
     for key in ("args", "state_args"):
         fields[key] = resolved(fields.get(key, []))
     return Probe(**fields)
+
+
+def probe_named(reference: str) -> Probe:
+    """The probe that is `module:name`.
+
+    Raises:
+        LoadError: there is no such name, or it is no probe.
+        Exception: whatever the module raises.
+    """
+    probe = named(reference)
+    if not isinstance(probe, Probe):
+        raise LoadError(f'"{reference}" is a {type(probe).__name__}, and no statelint.Probe')
+    module, _, name = reference.partition(":")
+    give_name(probe, sys.modules[module], name)
+    return probe
 
 
 def resolved(tree: Any) -> Any:

@@ -129,4 +129,5 @@ def _statics(node: Node, treedef: Any) -> dict[str, Any]:
         names = [field.name for field in dataclasses.fields(node.kind) if field.name not in children]
         return {name: getattr(node.value, name) for name in names if hasattr(node.value, name)}
     aux = treedef.node_data()[1]
-    return {} if aux is None or aux == () else {"aux": aux}
+    is_empty = aux is None or (type(aux) is tuple and not aux)
+    return {} if is_empty else {"aux": aux}

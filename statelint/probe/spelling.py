@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import jax
@@ -9,13 +11,21 @@ import numpy as np
 
 
 def short(value: Any, limit: int = 60) -> str:
-    """A repr on one line of at most ``limit`` characters; the type alone when the repr raises."""
+    """A repr on one line of at most ``limit`` characters; the type alone when the repr raises or speaks of tracers."""
     if isinstance(value, jax.core.Tracer):
         return f"a traced {value.aval.str_short()}"
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return f"a traced {value.dtype}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, functools.partial):
+        return f"partial({short(value.func)}, ...)"
+    if inspect.isroutine(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
     try:
         text = " ".join(repr(value).split())
     except Exception:
         return f"<{type(value).__name__}>"
+    if "Tracer" in text or "<function" in text:
+        return f"{type(value).__name__}(...)"
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 
 
@@ -37,7 +47,7 @@ def static_kind(value: Any) -> str:
     """The model's `StaticKind`."""
     if isinstance(value, bool | int | float | complex | np.number | np.bool_):
         return "number"
-    if isinstance(value, jax.Array | np.ndarray):
+    if isinstance(value, jax.Array | np.ndarray) or (type(value) is tuple and "array" in map(static_kind, value)):
         return "array"
     if isinstance(value, list | dict | set | bytearray):
         return "mutable"

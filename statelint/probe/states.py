@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from statelint.probe import frames, leaves
+from statelint.probe import frames, leaves, placement, spelling
 from statelint.probe.nodes import Node, describe
 
 
@@ -21,11 +21,13 @@ class State:
         root: the tree as nodes; its leaves may be spent tracers, of which only types and paths are read.
         values: for each leaf, its aval when the adapter traces it, else the leaf itself.
         treedef: with the static fields.
+        placed: for each leaf, where it is committed to.
     """
 
     root: Node
     values: list[Any]
     treedef: Any
+    placed: list[placement.Placement]
 
     def __len__(self) -> int:
         return len(self.values)
@@ -41,7 +43,8 @@ class State:
 
         A comparison that raises is no match; jit raises there too.
         """
-        return self.treedef_equals(other) and all(map(same, self.values, other.values))
+        are_alike = self.treedef_equals(other) and all(map(same, self.values, other.values))
+        return are_alike and all(map(placement.same, self.placed, other.placed))
 
     def treedef_equals(self, other: State) -> bool:
         """Whether the treedefs are equal; not when the comparison raises."""
@@ -56,16 +59,9 @@ class State:
         return None
 
     def restored(self) -> State:
-        """The state as a checkpoint brings it back: traced leaves strong, all else as it is."""
-        return State(
-            self.root,
-            [leaves.strong(value) if is_aval(value) else value for value in self.values],
-            self.treedef,
-        )
-
-    def weak_paths(self) -> list[str]:
-        """The paths of the weakly typed leaves."""
-        return [path for path, (_, value, _) in self.by_path.items() if is_aval(value) and value.weak_type]
+        """The state as a checkpoint brings it back: traced leaves strong and uncommitted, all else as it is."""
+        values = [leaves.strong(value) if is_aval(value) else value for value in self.values]
+        return State(self.root, values, self.treedef, [None] * len(values))
 
     def comes_to_rest(self, after: State) -> bool:
         """Whether only dtypes and weak types changed since: those settle by themselves, the rest may never."""
@@ -73,6 +69,26 @@ class State:
             one.shape == other.shape if is_aval(one) and is_aval(other) else same(one, other)
             for one, other in zip(self.values, after.values, strict=True)
         )
+
+    def changes_to(self, other: State) -> Iterator[tuple[str, str, str, bool]]:
+        """By which leaves another key differs: path, before and after in words, and whether it is only their place."""
+        for path, (_, value, place) in self.by_path.items():
+            if (found := other.by_path.get(path)) is None:
+                continue
+            _, after, there = found
+            if not same(value, after):
+                yield path, in_words(value), in_words(after), False
+            elif not placement.same(self.placed[place], other.placed[there]):
+                words = placement.in_words
+                yield path, words(self.placed[place]), words(other.placed[there]), True
+
+
+def in_words(value: Any) -> str:
+    """A leaf as the key has it: `weak float32[]`, or the short repr of what is held static."""
+    if not is_aval(value):
+        return spelling.short(value)
+    text = f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    return f"weak {text}" if value.weak_type else text
 
 
 def is_aval(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The step, traced abstractly: facts about the state it takes and gives back.
+"""The step, traced abstractly to the fixed point of its call keys.
 
 Nothing is compiled and nothing allocated. The step is wrapped in a function of flat leaves that builds the
 state from tracers, as jit does, so that a class that validates is met as jit meets it; what comes out is
@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import jax
 
-from statelint.probe import blame, frames, leaves, spelling
-from statelint.probe.adapters import adapter_for, is_jit
-from statelint.probe.build import build, given, is_factory
-from statelint.probe.jaxprs import Jaxpr, out_avals
-from statelint.probe.nodes import Node, describe
-from statelint.probe.states import State, differences, equal, is_aval, likeness, same
+from statelint.probe import classes, frames, leaves, spelling
+from statelint.probe.adapters import Adapter, adapter_for, is_jit
+from statelint.probe.blame import unwrap
+from statelint.probe.build import ProbeError, build, pick
+from statelint.probe.calls import Call, Stepper, state_of
+from statelint.probe.flow import flow
+from statelint.probe.states import State, is_aval
 
 Facts = dict[str, Any]
 """What the model's `StepTrace` is decoded from, all but the probe's site."""
@@ -27,26 +29,7 @@ Facts = dict[str, Any]
 RESTLESS = 8
 """Calls in a row that may bring a new treedef or shape before the state is said to change at every call."""
 
-
-class ProbeError(Exception):
-    """A probe that cannot be traced as it is declared; the message is one line."""
-
-
-@dataclasses.dataclass
-class Call:
-    """One traced call of the step.
-
-    Attributes:
-        before, after: the state that went in and the one that came out.
-        variables: of the leaves that came out, by place; those that the adapter holds static have none.
-        donated: for each leaf that went in.
-    """
-
-    before: State
-    after: State
-    jaxpr: Jaxpr
-    variables: dict[int, Any]
-    donated: list[bool]
+Restore = Literal["orbax", "flax"]
 
 
 @dataclasses.dataclass
@@ -56,11 +39,15 @@ class Loop:
     Attributes:
         executables: how many it compiles; None: a new one every call.
         refused: the call that fails, which costs none, and its error.
+        restored: the state that a checkpoint brings back, where it is a key of its own.
+        added: how many executables it costs.
     """
 
     calls: list[Call]
     executables: int | None = None
     refused: Facts | None = None
+    restored: State | None = None
+    added: int = 0
 
 
 def trace(
@@ -69,13 +56,23 @@ def trace(
     args: Sequence[Any] = (),
     *,
     state_args: Sequence[Any] = (),
-    state_argnum: int = 0,
+    state_argnum: int | Sequence[int] = 0,
+    state_returns: Any = None,
     returns: Any = None,
+    donate: Any = None,
+    static_argnames: Any = None,
     x64: bool = False,
+    mesh: int | Mapping[str, int] | None = None,
+    restore: Restore | None = None,
+    measure: bool = False,
 ) -> Facts:
     """Trace a step to the fixed point of its call keys.
 
-    Arguments are those of `statelint.Probe`.
+    Args:
+        restore: take the state through a real checkpoint of this library, in place of a strong copy of it.
+        measure: run the steps for real on zeros, too.
+
+    All else are arguments of `statelint.Probe`.
 
     Raises:
         ProbeError: the step is no function, or its result holds no state.
@@ -83,79 +80,127 @@ def trace(
     """
     if not callable(step):
         raise ProbeError(f"the step is no function: {spelling.short(step)}")
-    if not 0 <= state_argnum <= len(args):
+    if isinstance(args, str) or not isinstance(args, Sequence):
+        raise ProbeError(f"args is no list or tuple of arguments: {spelling.short(args)}")
+    argnums = [state_argnum] if isinstance(state_argnum, int) else list(state_argnum)
+    if not all(0 <= number <= len(args) + len(argnums) - 1 for number in argnums):
         raise ProbeError(f"state_argnum = {state_argnum}: the step is given {len(args)} other arguments")
-    with _x64(x64):
-        return _Tracer(step, state, args, state_args, state_argnum, returns).facts()
+    wanted = devices_of(mesh)
+    if wanted > jax.device_count():
+        raise ProbeError(f"mesh = {mesh!r} needs {wanted} devices, and there is {jax.device_count()}")
+    with _settings(x64):
+        step = _jitted(step, donate, static_argnames)
+        tracer = Tracer(step, state, args, state_args, argnums, state_returns, returns)
+        try:
+            return tracer.facts(restore=restore, measure=measure)
+        finally:
+            flow.cache_clear()
+            frames.forget()
+
+
+def devices_of(mesh: int | Mapping[str, int] | None) -> int:
+    """How many devices a mesh needs: given as their number, or as the sizes of its axes."""
+    return 1 if mesh is None else mesh if isinstance(mesh, int) else math.prod(mesh.values())
+
+
+def _jitted(step: Callable[..., Any], donate: Any, static_argnames: Any) -> Callable[..., Any]:
+    """A plain step as it will be jitted; as it is where nothing is said of that."""
+    if donate is None and not static_argnames:
+        return step
+    if any(is_jit(function) for function in unwrap(step)):
+        raise ProbeError("the step is jitted already: `donate` and `static_argnames` belong to its own jit")
+    donated = [] if donate is None else [donate] if isinstance(donate, int | str) else list(donate)
+    static = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
+    jitted: Callable[..., Any] = jax.jit(
+        step,
+        donate_argnums=[argument for argument in donated if isinstance(argument, int)] or None,
+        donate_argnames=[argument for argument in donated if isinstance(argument, str)] or None,
+        static_argnames=static or None,
+    )
+    return jitted
 
 
 @contextlib.contextmanager
-def _x64(enabled: bool) -> Iterator[None]:
-    before = bool(jax.config.jax_enable_x64)
-    jax.config.update("jax_enable_x64", enabled or before)
+def _settings(x64: bool) -> Iterator[None]:
+    """The types asked for; and leaves of a state that was traced may be kept, which a check for leaks forbids."""
+    wanted = {"jax_enable_x64": x64 or bool(jax.config.jax_enable_x64), "jax_check_tracer_leaks": False}
+    before = {name: getattr(jax.config, name) for name in wanted}
+    for name, value in wanted.items():
+        jax.config.update(name, value)
     try:
         yield
     finally:
-        jax.config.update("jax_enable_x64", before)
+        for name, value in before.items():
+            jax.config.update(name, value)
 
 
-class _Tracer:
+class Tracer:
+    """One probe: its state built, its step ready, and the calls between."""
+
     def __init__(
         self,
         step: Callable[..., Any],
         state: Any,
         args: Sequence[Any],
         state_args: Sequence[Any],
-        argnum: int,
+        argnums: Sequence[int],
+        state_returns: Any,
         returns: Any,
     ) -> None:
         self.step = step
-        self.argnum = argnum
-        self.returns = returns
-        self.arguments, self.arguments_treedef = jax.tree_util.tree_flatten(leaves.resolve_notation(list(args)))
-        self.step_code = blame.Code(step)
-        self.factory_code = blame.Code(state) if is_factory(state) else None
-        self.built = build(state, state_args) if is_factory(state) else given(leaves.resolve_notation(state))
-        wrapped = blame.unwrap(step)
-        self.is_jitted = any(is_jit(function) for function in wrapped)
-        self.adapter = adapter_for(wrapped, self.built.tree)
-        self.first = self._state(self.built.tree, self.built.avals)
+        self.state = state
+        self.args = leaves.resolve_notation(list(args))
+        self.state_args = state_args
+        self.state_returns = state_returns
+        self.built = self.rebuilt()
+        self.adapter = self.built.adapter
+        self.stepper = Stepper(step, self.adapter, self.args, argnums, returns)
+        self.first = state_of(self.adapter, self.built.flat, self.built.avals, self.built.placed)
+        self.classes = list(classes.faults(self.first.root)) if self.adapter.name != "flax.nnx.jit" else []
 
-    def facts(self) -> Facts:
+    def rebuilt(self) -> Any:
+        """The state, built anew."""
+        return build(self.state, self.state_args, self.state_returns, self._adapter)
+
+    def picked(self, result: Any) -> Any:
+        """The state in what the factory gives back."""
+        return pick(result, self.state_returns, "state_returns", "the factory's result")
+
+    def _adapter(self, tree: Any) -> Adapter:
+        return adapter_for(unwrap(self.step), tree)
+
+    def facts(self, *, restore: Restore | None = None, measure: bool = False) -> Facts:
         """All that the model's `StepTrace` asks for."""
-        refused = [node for node, value, _ in self.first.by_path.values() if self._is_refused(value)]
-        # jit refuses such a state as a whole: there is no call to trace.
-        loop = Loop([], executables=0) if refused else self._loop()
-        added, blamed = self._restore(loop)
-        first = loop.calls[0] if loop.calls else None
-        return {
-            "adapter": self.adapter.name,
-            "donates": any(first.donated) if first and self.is_jitted else None,
-            "leaves": [
-                self._leaf(node, value, place, loop.calls) for node, value, place in self.first.by_path.values()
-            ],
-            "statics": list(self._statics(first)),
-            "structure": list(self._structure(loop.calls)),
-            "executables": {"loop": loop.executables, "restore": added},
-            "restored": blamed,
-            "refused": loop.refused,
-        }
+        from statelint.probe import facts, measuring
 
-    # The calls.
+        # jit refuses a state with an invalid leaf as a whole: there is no call to trace.
+        loop = Loop([], executables=0) if self.is_refused else self.loop()
+        self._restore(loop, restore)
+        found = facts.Words(self, loop).facts()
+        if measure and not self.is_refused:
+            found["measured"] = measuring.measure(self, restore)
+        return found
 
-    def _loop(self) -> Loop:
+    @property
+    def is_refused(self) -> bool:
+        """Whether some leaf is nothing that jit takes."""
+        return self.adapter.name == "jax.jit" and not all(map(is_aval, self.first.values))
+
+    def loop(self) -> Loop:
+        """The calls of a plain loop."""
         loop = Loop([])
         seen, restless = [self.first], 0
         while restless < RESTLESS:
             try:
-                call = self._call(seen[-1])
+                call = self.stepper.call(seen[-1])
             except Exception as error:
-                if not loop.calls:
+                # A first call that fails is the probe's own fault, but for a class that cannot be put together.
+                if not loop.calls and not any(fault["fault"] == "raises" for fault in self.classes):
                     raise
-                return self._refused(loop, frames.one_line(error))
+                return _refused(loop, frames.one_line(error))
             loop.calls.append(call)
             if clash := call.before.clash(call.after):
-                return self._refused(loop, clash)
+                return _refused(loop, clash)
             if any(call.after.key_equals(state) for state in seen):
                 loop.executables = len(seen)
                 break
@@ -163,198 +208,28 @@ class _Tracer:
             seen.append(call.after)
         return loop
 
-    @staticmethod
-    def _refused(loop: Loop, error: str) -> Loop:
-        calls = len(loop.calls)
-        return Loop(loop.calls, executables=calls, refused={"call": calls + 1, "error": error})
-
-    def _restore(self, loop: Loop) -> tuple[int, list[str]]:
-        """How many executables the first restored state adds, and the paths of the leaves that make it another key."""
+    def _restore(self, loop: Loop, how: Restore | None) -> None:
+        """What the first restored state adds to the loop."""
         if loop.executables is None or loop.refused or not loop.calls:
-            return 0, []
+            return
         final = loop.calls[-1].after
-        known, state, added = [call.before for call in loop.calls], final.restored(), 0
+        known, state = [call.before for call in loop.calls], self._restored(final, how)
+        loop.restored = state
         while not any(state.key_equals(other) for other in known):
             known.append(state)
-            added += 1
-            if added > len(state) + RESTLESS:
+            loop.added += 1
+            if loop.added > len(state) + RESTLESS:
                 break
-            state = self._call(state).after
-        return added, final.weak_paths() if added else []
+            state = self.stepper.call(state).after
 
-    def _call(self, state: State) -> Call:
-        """Trace one call on placeholders of the state.
+    def _restored(self, final: State, how: Restore | None) -> State:
+        if how is not None:
+            from statelint.probe import restoring
 
-        Raises:
-            ProbeError: the result holds no state.
-            Exception: whatever the step raises.
-        """
-        seen: dict[str, Any] = {}
-        in_state = [place for place, value in enumerate(state.values) if is_aval(value)]
-        in_arguments = [place for place, value in enumerate(self.arguments) if self._is_traced_argument(value)]
+            return restoring.through(how, final, self.adapter)
+        return self.stepper.settled(final.restored()) if self.classes else final.restored()
 
-        def flat_step(*tracers: Any) -> list[Any]:
-            values, others = list(state.values), list(self.arguments)
-            for place, tracer in zip(in_state, tracers, strict=False):
-                values[place] = tracer
-            for place, tracer in zip(in_arguments, tracers[len(in_state) :], strict=True):
-                others[place] = tracer
-            arguments = jax.tree_util.tree_unflatten(self.arguments_treedef, others)
-            arguments.insert(self.argnum, jax.tree_util.tree_unflatten(state.treedef, values))
-            result = self.step(*arguments)
-            seen["tree"] = self._find_state(result, state)
-            flat = jax.tree_util.tree_leaves(seen["tree"])
-            seen["places"] = [place for place, leaf in enumerate(flat) if self.adapter.is_traced(leaf)]
-            # What stands beside the state must be something that jit can give back, too.
-            beside = jax.tree_util.tree_leaves(result) if self._is_plain else []
-            return [*(flat[place] for place in seen["places"]), *beside]
 
-        placeholders = [state.values[place] for place in in_state]
-        placeholders += [leaves.abstract(self.arguments[place]) for place in in_arguments]
-        traced = jax.jit(flat_step).trace(*placeholders)
-        after = self._state(seen["tree"], dict(zip(seen["places"], out_avals(traced), strict=False)))
-        jaxpr = Jaxpr(traced.jaxpr.jaxpr)
-        variables = dict(zip(seen["places"], jaxpr.jaxpr.outvars, strict=False))
-        donated_variables, donated = jaxpr.donated(), [False] * len(state)
-        for place, variable in zip(in_state, jaxpr.jaxpr.invars, strict=False):
-            donated[place] = variable in donated_variables
-        return Call(state, after, jaxpr, variables, donated)
-
-    def _state(self, tree: Any, avals: dict[int, Any]) -> State:
-        flat, treedef = jax.tree_util.tree_flatten(tree)
-        values = [
-            avals[place] if place in avals and self.adapter.is_traced(leaf) else self._value(leaf)
-            for place, leaf in enumerate(flat)
-        ]
-        return State(describe(tree), values, treedef)
-
-    def _value(self, leaf: Any) -> Any:
-        return leaves.abstract(leaf) if self.adapter.is_traced(leaf) else leaf
-
-    @property
-    def _is_plain(self) -> bool:
-        return self.adapter.name == "jax.jit"
-
-    def _is_refused(self, value: Any) -> bool:
-        return self._is_plain and not is_aval(value)
-
-    def _is_traced_argument(self, value: Any) -> bool:
-        # A jitted step tells by itself which arguments are static: it is given Python values as they are.
-        return leaves.is_array(value) if self.is_jitted or not self._is_plain else leaves.is_jit_leaf(value)
-
-    def _find_state(self, result: Any, state: State) -> Any:
-        """The state in the step's result.
-
-        Raises:
-            ProbeError: no part of it is like the state, or `returns` leads nowhere.
-        """
-        if self.returns is not None:
-            for key in [self.returns] if isinstance(self.returns, int | str) else self.returns:
-                try:
-                    result = getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
-                except Exception:
-                    raise ProbeError(f"returns = {self.returns!r}: the step's result has no {key!r}") from None
-            return result
-        candidates = [result, *(result if type(result) in (tuple, list) else ())]
-        best = max(candidates, key=lambda candidate: likeness(candidate, state))
-        if likeness(best, state) <= 0:
-            kind = spelling.type_name(result)
-            raise ProbeError(f"the step's result, a {kind}, holds nothing like the state: say where with `returns`")
-        return best
-
-    # The facts.
-
-    def _leaf(self, node: Node, value: Any, place: int, calls: list[Call]) -> Facts:
-        facts: Facts = {"path": node.path, "name": node.name, "python_type": spelling.type_name(node.value)}
-        first = calls[0].after.by_path.get(node.path) if calls else None
-        placed = self._placed(node)
-        if not is_aval(value):
-            held = "invalid" if self._is_plain else "static"
-            facts |= {"held": held, "value": spelling.short(value), "placed": placed, "made": placed}
-            if first and not same(first[1], value):
-                facts |= {
-                    "value_after": spelling.short(first[1]),
-                    "produced": self._produced(first, calls[0]),
-                }
-            return facts
-        changed = [
-            (number, before[1], after)
-            for number, call in enumerate(calls, start=1)
-            if (before := call.before.by_path.get(node.path)) and (after := call.after.by_path.get(node.path))
-            if is_aval(before[1]) and is_aval(after[1]) and not same(before[1], after[1])
-        ]
-        changes = [
-            {"call": number, "before": spelling.aval_facts(before), "after": spelling.aval_facts(after[1])}
-            for number, before, after in changed
-        ]
-        return facts | {
-            "held": spelling.held(node.value, value),
-            "aval": spelling.aval_facts(value),
-            "out": spelling.aval_facts(first[1]) if first and is_aval(first[1]) else None,
-            "nbytes": leaves.nbytes(value),
-            "donated": bool(calls) and calls[0].donated[place],
-            "shares": self.built.shares.get(place),
-            "changes": changes,
-            "placed": placed,
-            "made": self._made(place, placed),
-            "produced": self._produced(changed[0][2], calls[changed[0][0] - 1]) if changed else None,
-        }
-
-    def _placed(self, node: Node) -> frames.Place | None:
-        """Where the factory gives the field its value, or the class its default."""
-        return (self.factory_code.sets(node) if self.factory_code else None) or blame.default_of(node)
-
-    def _made(self, place: int, placed: frames.Place | None) -> frames.Place | None:
-        operation = self.built.operation(place)
-        if not operation or self.factory_code is None:
-            return placed
-        # An operation in the very function that fills the field: the field's line says more.
-        return placed if placed and blame.same_function(operation[0], placed) else operation[0]
-
-    def _produced(self, after: tuple[Node, Any, int], call: Call) -> frames.Place | None:
-        node, _, place = after
-        operation = call.jaxpr.operation(call.variables[place]) if place in call.variables else []
-        return operation[0] if operation else self.step_code.sets(node)
-
-    def _statics(self, first: Call | None) -> Iterator[Facts]:
-        twins = {node.path: node for node in first.after.root.walk()} if first else {}
-        for node in self.first.root.walk():
-            for name, value in node.statics.items():
-                field = Node(f"{node.path}.{name}" if node.path else name, name, value, type(value), parent=node)
-                facts: Facts = {
-                    "path": field.path,
-                    "name": name,
-                    "kind": spelling.static_kind(value),
-                    "type": spelling.type_name(value),
-                    "owner": node.kind.__name__,
-                    "value": spelling.short(value),
-                    "declared": blame.declaration_of(field),
-                    "made": self._placed(field),
-                }
-                twin = twins.get(node.path)
-                if twin is not None and twin.kind is node.kind and name in twin.statics:
-                    is_equal = equal(value, twin.statics[name])
-                    facts["comparable"] = is_equal is not None
-                    if not is_equal:
-                        produced = self.step_code.sets(field) or self.step_code.result()
-                        facts |= {
-                            "changed": True,
-                            "after": spelling.short(twin.statics[name]),
-                            "produced": produced,
-                        }
-                yield facts
-
-    def _structure(self, calls: list[Call]) -> Iterator[Facts]:
-        seen: set[str] = set()
-        for number, call in enumerate(calls, start=1):
-            for path, before, after, node in differences(call.before.root, call.after.root):
-                if path not in seen:
-                    seen.add(path)
-                    produced = self.step_code.sets(node) or self.step_code.result()
-                    yield {
-                        "call": number,
-                        "path": path,
-                        "before": before,
-                        "after": after,
-                        "produced": produced,
-                    }
+def _refused(loop: Loop, error: str) -> Loop:
+    calls = len(loop.calls)
+    return Loop(loop.calls, executables=calls, refused={"call": calls + 1, "error": error})

@@ -1,15 +1,17 @@
 """The child process: imports what probes name, traces it, and prints the facts as JSON lines.
 
 Runs as a script under the project's interpreter, with the standard library, jax and this package's own files
-only. It is given one JSON object on standard input, and says on its own standard output, one object a line:
+only. It is given one JSON object, on the first line of standard input, and says on its own standard output, one
+object a line:
 
     {"job": 0, "event": "start"}
     {"job": 0, "event": "trace", "name": ..., "site": [path, line], "facts": {...}}
     {"job": 0, "event": "failure", "name": ..., "at": {...} or null, "message": "..."}
     {"job": 0, "event": "environment", "env": {...}}        the probe asks for variables that are not set
     {"job": 0, "event": "done"}
+    {"job": 1, "event": "spoiled"}        an earlier file changed what this one would be traced under; start anew
 
-What user code prints goes to standard error.
+What user code prints goes to standard error. Standard input stays open as long as the client lives.
 """
 
 from __future__ import annotations
@@ -18,15 +20,40 @@ import faulthandler
 import importlib.metadata
 import importlib.util
 import json
+import math
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator
 from typing import Any, TextIO
 
 OLDEST_JAX = (0, 5)
+OPTIONS = (
+    "state_args",
+    "state_argnum",
+    "state_returns",
+    "returns",
+    "donate",
+    "static_argnames",
+    "x64",
+    "mesh",
+)
+"""The attributes of a probe that the tracer takes by these names."""
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+OLDEST_PYTHON = (3, 11)
+DEFAULTS = {
+    "jax_enable_x64": False,
+    "jax_default_matmul_precision": None,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_disable_jit": False,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+}
+"""What a step is traced under: settings that one file may change, and that another must not meet changed."""
 
 
 class Refused(Exception):
@@ -35,7 +62,10 @@ class Refused(Exception):
 
 def main() -> None:
     """Do the jobs on standard input."""
-    order = json.load(sys.stdin)
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(f"probes need Python {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer")
+    order = json.loads(sys.stdin.buffer.readline())
+    _die_with(os.dup(0))
     report = _private_output()
     _guard()
     _load_own_package()
@@ -43,16 +73,20 @@ def main() -> None:
         *order["sys_path"],
         *(path for path in sys.path if path != os.path.dirname(os.path.abspath(__file__))),
     ]
-    pid = os.getpid()
+    root, file, environment = os.getcwd(), None, _environment()
     for number, job in order["jobs"]:
+        if file not in (None, job["file"]) and _is_spoiled(environment):
+            emit(report, number, event="spoiled")
+            break
+        file = job["file"]
+        os.chdir(root)
         emit(report, number, event="start")
         for message in _do(job):
             emit(report, number, **message)
         emit(report, number, event="done")
     report.flush()
-    if os.getpid() == pid:
-        # Threads and exit hooks of user code have nothing more to say.
-        os._exit(0)
+    # Threads and exit hooks of user code have nothing more to say.
+    os._exit(0)
 
 
 def emit(report: TextIO, number: int, **message: Any) -> None:
@@ -68,6 +102,34 @@ def _private_output() -> TextIO:
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     return report
+
+
+def _die_with(client: int) -> None:
+    """End this process and all that it started when the client is gone, however it went: its pipe is closed then."""
+
+    def watch() -> None:
+        os.read(client, 1)
+        if hasattr(os, "killpg"):
+            os.killpg(0, signal.SIGKILL)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _environment() -> dict[str, str]:
+    """The variables that jax reads."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_"))}
+
+
+def _is_spoiled(environment: dict[str, str]) -> bool:
+    """Whether the code that ran so far has changed what jax traces under, for whatever comes next, too."""
+    config = getattr(sys.modules.get("jax"), "config", None)
+    changed = (
+        getattr(config, name, default) != default
+        for name, default in DEFAULTS.items()
+        if name.upper() not in environment
+    )
+    return any(changed) or _environment() != environment
 
 
 def _guard() -> None:
@@ -106,29 +168,34 @@ def _do(job: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"event": "failure", "message": missing, "at": None}
             return
         for probe in _probes(job):
-            unset = {name: value for name, value in (probe.env or {}).items() if os.environ.get(name) != value}
-            yield {"event": "environment", "env": unset} if unset else _traced(probe)
+            wanted = {**(probe.env or {}), **_devices(probe)}
+            unset = {name: value for name, value in wanted.items() if os.environ.get(name) != value}
+            yield {"event": "environment", "env": unset} if unset else _traced(probe, job)
     except BaseException as error:
         yield {"event": "failure", "message": _said(error), "at": frames.of_error(error)}
 
 
-def _traced(probe: Any) -> dict[str, Any]:
+def _devices(probe: Any) -> dict[str, str]:
+    """The flags that give the CPU as many devices as the probe's mesh has; they are read when jax first looks."""
+    if probe.mesh is None:
+        return {}
+    count = probe.mesh if isinstance(probe.mesh, int) else math.prod(probe.mesh.values())
+    flags = (probe.env or {}).get("XLA_FLAGS", os.environ.get("XLA_FLAGS", "")).split()
+    others = [flag for flag in flags if not flag.startswith("--xla_force_host_platform_device_count=")]
+    return {"XLA_FLAGS": " ".join([*others, f"--xla_force_host_platform_device_count={count}"])}
+
+
+def _traced(probe: Any, job: dict[str, Any]) -> dict[str, Any]:
     from statelint.probe import frames
     from statelint.probe.tracer import trace
 
     try:
-        facts = trace(
-            probe.step,
-            probe.state,
-            probe.args,
-            state_args=probe.state_args,
-            state_argnum=probe.state_argnum,
-            returns=probe.returns,
-            x64=probe.x64,
-        )
+        options = {name: getattr(probe, name) for name in OPTIONS}
+        facts = trace(probe.step, probe.state, probe.args, **options, restore=job["restore"], measure=job["measure"])
     except BaseException as error:
-        return {"event": "failure", "name": probe.name, "message": _said(error), "at": frames.of_error(error)}
-    return {"event": "trace", "name": probe.name, "facts": facts}
+        failure = {"message": _said(error), "at": frames.of_error(error)}
+        return {"event": "failure", "name": probe.name, "site": probe.site, **failure}
+    return {"event": "trace", "name": probe.name, "site": probe.site, "facts": facts}
 
 
 def _said(error: BaseException) -> str:
@@ -157,11 +224,13 @@ def _missing_jax() -> str | None:
 
 
 def _probes(job: dict[str, Any]) -> list[Any]:
-    """The probes of a job: those that a file makes at one line, or the one that a table declares."""
+    """The probes of a job: those that a file makes at one line, the one that a table declares or that has a name."""
     from statelint.probe import declare, loading
 
     if job["table"] is not None:
         return [loading.from_table(job["table"])]
+    if job["reference"] is not None:
+        return [loading.probe_named(job["reference"])]
     sys.argv = [job["file"]]
     module = loading.import_file(job["file"])
     made = [probe for probe in declare.declared if loading.is_declared_at(probe, job["file"], job["line"])]

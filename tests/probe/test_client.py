@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,7 +48,7 @@ def job(file: Path, name: str = "probe") -> client.Job:
     return client.Job(ProbeSite(name, Location(str(file), line)), file=str(file))
 
 
-def run(folder: Path, *files: Path, timeout: float = 60) -> list[client.Result]:
+def run(folder: Path, *files: Path, timeout: float = 300) -> list[client.Result]:
     return list(
         client.run([job(file, file.stem) for file in files], python=sys.executable, timeout=timeout, root=str(folder))
     )
@@ -68,7 +70,7 @@ def test_a_fault_fails_its_own_probe_and_no_other(tmp_path: Path, healthy: Path,
     (tmp_path / "broken.py").write_text("def f(:\n")
     file = tmp_path / f"{fault}.py"
     file.write_text(HEAD + code + TAIL)
-    failed, well = run(tmp_path, file, healthy, timeout=5 if fault == "never_returns" else 60)
+    failed, well = run(tmp_path, file, healthy, timeout=5 if fault == "never_returns" else 300)
     assert isinstance(failed, ProbeFailure)
     assert re.search(message, failed.message)
     assert "\n" not in failed.message
@@ -108,14 +110,14 @@ def test_a_probe_that_the_import_does_not_make(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
     file.write_text("from statelint import Probe\nif __name__ == '__main__':\n    probe = Probe(step=len, state=0)\n")
     site = ProbeSite("probe", Location(str(file), 3))
-    (failed,) = client.run([client.Job(site, file=str(file))], python=sys.executable, timeout=60, root=str(tmp_path))
+    (failed,) = client.run([client.Job(site, file=str(file))], python=sys.executable, timeout=300, root=str(tmp_path))
     assert isinstance(failed, ProbeFailure)
     assert failed.message == "importing the file does not make this probe"
     assert failed.at.line == 3
 
 
 def test_an_interpreter_that_cannot_start(tmp_path: Path, healthy: Path) -> None:
-    (failed,) = client.run([job(healthy)], python=str(tmp_path / "nowhere"), timeout=60, root=str(tmp_path))
+    (failed,) = client.run([job(healthy)], python=str(tmp_path / "nowhere"), timeout=300, root=str(tmp_path))
     assert isinstance(failed, ProbeFailure)
     assert "cannot be started" in failed.message
 
@@ -123,7 +125,7 @@ def test_an_interpreter_that_cannot_start(tmp_path: Path, healthy: Path) -> None
 def test_an_interpreter_without_jax(tmp_path: Path, healthy: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    (failed,) = client.run([job(healthy)], python=str(bare / "bin/python"), timeout=60, root=str(tmp_path))
+    (failed,) = client.run([job(healthy)], python=str(bare / "bin/python"), timeout=300, root=str(tmp_path))
     assert isinstance(failed, ProbeFailure)
     assert "jax is not installed for" in failed.message
 
@@ -152,7 +154,7 @@ def test_an_interpreter_with_jax_but_without_statelint(tmp_path: Path, healthy: 
         subprocess.run([python, "-c", lacks], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
         == "[]"
     )
-    (well,) = client.run([job(healthy)], python=python, timeout=60, root=str(tmp_path))
+    (well,) = client.run([job(healthy)], python=python, timeout=300, root=str(tmp_path))
     assert isinstance(well, StepTrace)
 
 
@@ -206,7 +208,7 @@ def test_a_probe_in_toml_with_its_environment(tmp_path: Path) -> None:
         "env": {"N": "5"},
     }
     site = ProbeSite("toml", Location("pyproject.toml", 3))
-    (well,) = client.run([client.Job(site, table=table)], python=sys.executable, timeout=60, root=str(tmp_path))
+    (well,) = client.run([client.Job(site, table=table)], python=sys.executable, timeout=300, root=str(tmp_path))
     assert isinstance(well, StepTrace), well
     assert [leaf.path for leaf in well.leaves] == ["['n']", "['x']"]
     assert well.executables.loop == 1
@@ -247,3 +249,87 @@ def test_variables_that_user_code_sets_before_it_imports_jax(tmp_path: Path) -> 
     (well,) = run(tmp_path, file)
     assert isinstance(well, StepTrace), well
     assert str(well.leaves[0].aval) == "float64[3]"
+
+
+def test_two_probes_on_one_line_are_two(tmp_path: Path) -> None:
+    file = tmp_path / "pair.py"
+    line = "probe = Probe(step=lambda s: s, state=0); other = Probe(step=lambda s: s + 1.0, state=0)"
+    file.write_text(f"from statelint import Probe\n{line}\n")
+    sites = [ProbeSite(name, Location(str(file), 2)) for name in ("probe", "other")]
+    jobs = [client.Job(site, file=str(file)) for site in sites]
+    results = list(client.run(jobs, python=sys.executable, timeout=300, root=str(tmp_path)))
+    assert [result.probe.name for result in results] == ["probe", "other"]
+
+
+def test_settings_of_one_file_do_not_reach_the_next(tmp_path: Path) -> None:
+    changing = tmp_path / "a_changing.py"
+    changing.write_text(
+        "import os, jax, jax.numpy as jnp\nfrom statelint import Probe\n"
+        "jax.config.update('jax_enable_x64', True)\nos.chdir('/')\n"
+        "probe = Probe(step=lambda s: s, state=lambda: jnp.zeros(3))\n"
+    )
+    (tmp_path / "data.txt").write_text("3")
+    plain = tmp_path / "b_plain.py"
+    plain.write_text(
+        "import jax.numpy as jnp\nfrom statelint import Probe\nsize = int(open('data.txt').read())\n"
+        "probe = Probe(step=lambda s: s, state=lambda: jnp.zeros(size))\n"
+    )
+    wide, narrow = run(tmp_path, changing, plain)
+    assert isinstance(wide, StepTrace), wide
+    assert isinstance(narrow, StepTrace), narrow
+    assert [str(trace.leaves[0].aval) for trace in (wide, narrow)] == ["float64[3]", "float32[3]"]
+
+
+def test_a_module_that_fails_is_imported_once(tmp_path: Path) -> None:
+    file = tmp_path / "fails.py"
+    file.write_text(
+        "from statelint import Probe\nopen('runs.txt', 'a').write('x')\n"
+        "probe = Probe(step=len, state=0)\nother = Probe(step=len, state=0)\nraise ValueError\n"
+    )
+    jobs = [client.Job(ProbeSite("p", Location(str(file), line)), file=str(file)) for line in (3, 4)]
+    results = list(client.run(jobs, python=sys.executable, timeout=300, root=str(tmp_path)))
+    assert [type(result) for result in results] == [ProbeFailure, ProbeFailure]
+    assert (tmp_path / "runs.txt").read_text() == "x"
+
+
+def test_a_job_that_is_done_without_a_result(tmp_path: Path) -> None:
+    file = tmp_path / "spoof.py"
+    spoof = (
+        'for fd in range(3, 32):\n    try: os.write(fd, b\'{"job": 0, "event": "done"}\\n\')\n    except OSError: pass'
+    )
+    file.write_text(f"{HEAD}{spoof}\nprobe = Probe(step=lambda s: 1 / 0, state=0)\n")
+    (failed,) = run(tmp_path, file)
+    assert isinstance(failed, ProbeFailure)
+    assert failed.message == "it gave no result"
+
+
+@pytest.mark.parametrize("python", ["/bin/ls", "/bin/true"])
+def test_what_is_no_python(tmp_path: Path, healthy: Path, python: str) -> None:
+    (failed,) = client.run([job(healthy)], python=python, timeout=300, root=str(tmp_path))
+    assert isinstance(failed, ProbeFailure)
+    assert failed.message.startswith(f"{python} cannot run probes: ")
+
+
+def test_the_worker_goes_when_the_client_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "sleeps.py"
+    file.write_text(HEAD + "import subprocess, time\nsubprocess.Popen(['sleep', '7654322'])\ntime.sleep(600)" + TAIL)
+    run = subprocess.Popen([sys.executable, "-m", "statelint", str(file)], cwd=tmp_path)
+    ours = re.compile(r"worker\.py$|sleep 7654322$", re.MULTILINE)
+
+    def alive() -> list[str]:
+        listed = subprocess.run(["ps", "ax", "-o", "pgid,args"], capture_output=True, text=True, check=True).stdout
+        groups = {line.split()[0] for line in listed.splitlines() if "sleep 7654322" in line}
+        return [line for line in listed.splitlines() if line.split()[0] in groups and ours.search(line)]
+
+    wait_until(lambda: len(alive()) == 2)
+    run.kill()
+    run.wait()
+    wait_until(lambda: not alive())
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it never came to hold")

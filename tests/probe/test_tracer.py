@@ -13,6 +13,7 @@ import pytest
 
 from statelint import trace
 from statelint.model.trace import StepTrace
+from statelint.probe.tracer import trace as facts_of
 
 
 def leaf(seen: StepTrace, path: str) -> Any:
@@ -84,10 +85,47 @@ def test_notation(text: str, aval: str) -> None:
     assert seen.aval.weak == text.startswith("~")
 
 
-@pytest.mark.parametrize("text", ["f33[3]", "key<none>[]", "x32[1]"])
-def test_notation_that_names_no_dtype(text: str) -> None:
-    with pytest.raises(ValueError, match="no such"):
+@pytest.mark.parametrize("text", ["f33[3]", "key<none>[]", "x32[1]", "f32[16,8", "f32[a]", "key<fry>["])
+def test_malformed_notation(text: str) -> None:
+    with pytest.raises(ValueError, match="no such|not JAX's notation"):
         trace(lambda s: s, {"x": text})
+
+
+def test_arguments_that_jit_refuses() -> None:
+    for args, message in (
+        (("adam",), "args holds 'adam'"),
+        ((len,), "args holds len"),
+        ({"x": 1.0}, "args is no list"),
+    ):
+        with pytest.raises(Exception, match=message):
+            facts_of(lambda s, x: s, jnp.zeros(3), args)
+
+
+def test_arrays_in_aux_data_of_every_kind() -> None:
+    @jax.tree_util.register_pytree_node_class
+    class Box:
+        def __init__(self, inner: Any, table: Any) -> None:
+            self.inner, self.table = inner, table
+
+        def tree_flatten(self) -> Any:
+            return (self.inner,), self.table
+
+        @classmethod
+        def tree_unflatten(cls, table: Any, children: Any) -> "Box":
+            return cls(*children, table)
+
+    for table in (np.ones(2), jnp.ones(2)):
+        (static,) = trace(lambda s: s, Box(jnp.ones(2), table)).statics
+        assert (static.path, static.kind) == ("aux", "array")
+
+
+def test_a_check_for_leaked_tracers_is_not_met() -> None:
+    jax.config.update("jax_check_tracer_leaks", True)
+    try:
+        assert trace(lambda s: s, lambda: jnp.zeros(3)).executables.loop == 1
+        assert jax.config.jax_check_tracer_leaks
+    finally:
+        jax.config.update("jax_check_tracer_leaks", False)
 
 
 def test_notation_is_resolved_in_every_container() -> None:

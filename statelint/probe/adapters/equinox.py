@@ -11,10 +11,11 @@ from typing import Any
 
 import jax
 
+from statelint.probe.adapters.plain import Plain
 from statelint.probe.leaves import is_array, is_jit_leaf
 
 
-class Equinox:
+class Equinox(Plain):
     """A step under `equinox.filter_jit`, or a state of equinox modules that plain `jax.jit` would refuse."""
 
     name = "equinox.filter_jit"
@@ -41,3 +42,8 @@ class Equinox:
     def is_traced(self, leaf: Any) -> bool:
         """Arrays and NumPy scalars."""
         return is_array(leaf)
+
+    def jit(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        """Under a new `equinox.filter_jit`."""
+        jitted: Callable[..., Any] = sys.modules["equinox"].filter_jit(lambda *args: step(*args))
+        return jitted

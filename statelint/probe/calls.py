@@ -1,0 +1,232 @@
+"""One call of the step: given its arguments, traced on placeholders, and its state found in what it gives back."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from statelint.probe import blame, leaves, placement, spelling
+from statelint.probe.adapters import Adapter, is_jit
+from statelint.probe.build import ProbeError, pick
+from statelint.probe.donation import ledger
+from statelint.probe.flow import Flow, flow
+from statelint.probe.jaxprs import Jaxpr, out_avals
+from statelint.probe.states import State, is_aval, likeness
+
+
+@dataclasses.dataclass
+class Call:
+    """One traced call of the step.
+
+    Attributes:
+        before, after: the state that went in and the one that came out.
+        variables: of the leaves that came out, by place; those that the adapter holds static have none.
+        inputs: of the leaves that went in, by place, the place among the jaxpr's inputs.
+        beside: how many outputs stand beside the state.
+    """
+
+    before: State
+    after: State
+    jaxpr: Jaxpr
+    variables: dict[int, Any]
+    inputs: dict[int, int]
+
+    @functools.cached_property
+    def flow(self) -> Flow:
+        """Followed once, for all that is asked of the inputs."""
+        return flow(self.jaxpr.jaxpr)
+
+    @functools.cached_property
+    def lost(self) -> dict[int, str | None]:
+        """Of the leaves that are donated, by place: None, or why no output reuses the buffer."""
+        invars = {place: self.jaxpr.jaxpr.invars[number] for place, number in self.inputs.items()}
+        own = {
+            invars[place]: self.variables[found[2]]
+            for path, (_, _, place) in self.before.by_path.items()
+            if place in invars and (found := self.after.by_path.get(path)) and found[2] in self.variables
+        }
+        donated = ledger(self.jaxpr.jaxpr, own)
+        return {place: donated[variable] for place, variable in invars.items() if variable in donated}
+
+    def passes(self, place: int, path: str) -> bool:
+        """Whether a leaf comes out at its path as the very value that went in."""
+        after = self.after.by_path.get(path)
+        number = self._outputs.get(after[2]) if after else None
+        source = self.inputs.get(place)
+        return number is not None and source is not None and self.flow.sources[number] == source
+
+    @functools.cached_property
+    def _outputs(self) -> dict[int, int]:
+        return {place: number for number, place in enumerate(self.variables)}
+
+    @functools.cached_property
+    def _given_out(self) -> Counter[int | None]:
+        return Counter(self.flow.sources)
+
+    def reads(self, place: int, *, passes: bool) -> bool:
+        """Whether anything but the leaf itself depends on it."""
+        source = self.inputs.get(place)
+        return source in self.flow.reads or self._given_out[source] > (1 if passes else 0)
+
+    def makes_key_of(self, place: int) -> bool:
+        """Whether a raw array is made a PRNG key."""
+        return self.inputs.get(place) in self.flow.keys
+
+    def only_folds(self, place: int) -> bool:
+        """Whether a key is read for nothing but to fold a number into it."""
+        source = self.inputs.get(place)
+        return source in self.flow.folds and source not in self.flow.draws
+
+
+class Stepper:
+    """The step with its other arguments, ready for a state.
+
+    Args:
+        argnums: which positional arguments of the step the state is; several for a state that is a tuple of them.
+        returns: where the state stands in the step's result; None: it is looked for.
+    """
+
+    def __init__(
+        self, step: Callable[..., Any], adapter: Adapter, args: Sequence[Any], argnums: Sequence[int], returns: Any
+    ) -> None:
+        self.step = step
+        self.adapter = adapter
+        self.argnums = tuple(argnums)
+        self.returns = returns
+        self.is_jitted = any(is_jit(function) for function in blame.unwrap(step))
+        self.flat, self.treedef = jax.tree_util.tree_flatten(list(args))
+        if not self.is_jitted and adapter.name == "jax.jit":
+            for value in self.flat:
+                if not leaves.is_jit_leaf(value):
+                    raise ProbeError(
+                        f"args holds {spelling.short(value)}, which jax.jit takes only as a static argument"
+                    )
+        self.placed = [placement.of_leaf(value) for value in self.flat]
+
+    def arguments(self, tree: Any, others: Sequence[Any]) -> list[Any]:
+        """The step's positional arguments: the state between the others."""
+        arguments = jax.tree_util.tree_unflatten(self.treedef, others)
+        parts = [tree] if len(self.argnums) == 1 else tree
+        for number, part in sorted(zip(self.argnums, parts, strict=True), key=lambda pair: pair[0]):
+            arguments.insert(number, part)
+        return list(arguments)
+
+    def call(self, state: State) -> Call:
+        """Trace one call on placeholders of the state.
+
+        Raises:
+            ProbeError: the result holds no state.
+            Exception: whatever the step raises.
+        """
+        seen: dict[str, Any] = {}
+        in_state = [place for place, value in enumerate(state.values) if is_aval(value)]
+        in_arguments = [place for place, value in enumerate(self.flat) if self._is_traced_argument(value)]
+
+        def flat_step(*tracers: Any) -> list[Any]:
+            values, others = list(state.values), list(self.flat)
+            for place, tracer in zip(in_state, tracers, strict=False):
+                values[place] = tracer
+            for place, tracer in zip(in_arguments, tracers[len(in_state) :], strict=True):
+                others[place] = tracer
+            tree = self.adapter.unflatten(state.treedef, values)
+            result = self.step(*self.arguments(tree, others))
+            found = self.state_in(result, tree, state)
+            seen["flat"] = flat = self.adapter.flatten(found)
+            seen["places"] = [place for place, leaf in enumerate(flat.leaves) if self.adapter.is_traced(leaf)]
+            return [*(flat.leaves[place] for place in seen["places"]), *self._beside(result, flat.leaves)]
+
+        placeholders = [state.values[place] for place in in_state]
+        placeholders += [leaves.abstract(self.flat[place]) for place in in_arguments]
+        traced = jax.jit(flat_step).trace(*placeholders)
+        avals = dict(zip(seen["places"], out_avals(traced), strict=False))
+        after = state_of(self.adapter, seen["flat"], avals)
+        after.placed[:] = _placed(state, after, [self.placed[place] for place in in_arguments])
+        jaxpr = Jaxpr(traced.jaxpr.jaxpr)
+        variables = dict(zip(seen["places"], jaxpr.jaxpr.outvars, strict=False))
+        inputs = {place: number for number, place in enumerate(in_state)}
+        return Call(state, after, jaxpr, variables, inputs)
+
+    def settled(self, state: State) -> State:
+        """The state as its classes make it when they are put together: some convert what they are given."""
+        places = [place for place, value in enumerate(state.values) if is_aval(value)]
+
+        def rebuild(*tracers: Any) -> list[Any]:
+            values = list(state.values)
+            for place, tracer in zip(places, tracers, strict=True):
+                values[place] = tracer
+            flat = self.adapter.flatten(self.adapter.unflatten(state.treedef, values)).leaves
+            return [flat[place] for place in places]
+
+        traced = jax.jit(rebuild).trace(*(state.values[place] for place in places))
+        values = list(state.values)
+        for place, aval in zip(places, out_avals(traced), strict=True):
+            values[place] = aval
+        return State(state.root, values, state.treedef, state.placed)
+
+    def _beside(self, result: Any, in_state: Sequence[Any]) -> list[Any]:
+        """What stands beside the state in the result, which jit must be able to give back, too."""
+        if self.adapter.name == "flax.nnx.jit":
+            return []
+        own = Counter(map(id, in_state))
+        beside = []
+        for leaf in jax.tree_util.tree_leaves(result):
+            own[id(leaf)] -= 1
+            if own[id(leaf)] < 0:
+                beside.append(leaf)
+        return beside if self.adapter.name == "jax.jit" else [leaf for leaf in beside if leaves.is_array(leaf)]
+
+    def _is_traced_argument(self, value: Any) -> bool:
+        # A jitted step tells by itself which arguments are static: it is given Python values as they are.
+        is_free = self.is_jitted or self.adapter.name == "equinox.filter_jit"
+        return leaves.is_array(value) if is_free else leaves.is_jit_leaf(value)
+
+    def state_in(self, result: Any, given: Any, state: State) -> Any:
+        """The state after the step: in its result, or, where it is changed in place, the one that was given.
+
+        Raises:
+            ProbeError: no part of the result is like the state, or `returns` leads nowhere.
+        """
+        if self.returns is not None:
+            return self._picked(result)
+        parts = result if type(result) in (tuple, list) else ()
+        if self.adapter.in_place:
+            is_object = type(given) not in (tuple, list, dict)
+            return next((part for part in (result, *parts) if is_object and type(part) is type(given)), given)
+        count = len(self.argnums)
+        slices = [tuple(parts[start : start + count]) for start in range(len(parts) - count + 1)] if count > 1 else []
+        candidates = [*slices, result, *parts]
+        best = max(candidates, key=lambda candidate: likeness(candidate, state))
+        if likeness(best, state) <= 0:
+            kind = spelling.type_name(result)
+            raise ProbeError(f"the step's result, a {kind}, holds nothing like the state: say where with `returns`")
+        return best
+
+    def _picked(self, result: Any) -> Any:
+        if len(self.argnums) == 1:
+            return pick(result, self.returns, "returns", "the step's result")
+        return tuple(pick(result, key, "returns", "the step's result") for key in self.returns)
+
+
+def state_of(adapter: Adapter, flat: Any, avals: dict[int, Any], placed: dict[int, Any] | None = None) -> State:
+    """A state that was taken apart, with the avals of those leaves that are spent tracers."""
+
+    def value(place: int, leaf: Any) -> Any:
+        if not adapter.is_traced(leaf):
+            return leaf
+        return avals[place] if place in avals else leaves.abstract(leaf)
+
+    values = [value(place, leaf) for place, leaf in enumerate(flat.leaves)]
+    where = placed or {}
+    return State(flat.root, values, flat.treedef, [where.get(place) for place in range(len(values))])
+
+
+def _placed(before: State, after: State, others: Sequence[Any]) -> list[Any]:
+    """Where the leaves that come out are committed."""
+    given = {path: before.placed[place] for path, (_, _, place) in before.by_path.items()}
+    matched = [given.pop(path, None) for path in after.by_path]
+    return placement.after(matched, [*others, *given.values()], len(after))
