@@ -7,6 +7,11 @@ A folder of `fixtures` is a rule's. Comments in its modules say what is expected
 - `# costs NAME: loop=1 restore=1` for a probe: what a loop and a restore compile (`loop=every`: a new
   executable every call; `raises="..."`: what the loop fails with);
 - `# costs sweep: executables=5` for a function `sweep` that gives a probe and a series of states for it.
+- `# costs fault: compiles=5` for a function `fault` that calls what is jitted: what that compiles in all
+  (`raises="..."`: what it fails with, `raises=nothing` that it does not).
+
+Elsewhere a function `fault` runs what no probe can measure, and says whether it went wrong. A rule that does not
+run unless it is selected is selected in its own folder.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import pytest
 
 from statelint import rules
 from tests.modules import load
-from tests.reality import executables, measure_probe
+from tests.reality import executables, measure_call, measure_probe
 from tests.statelint_cli import ROOT, lint
 
 if TYPE_CHECKING:
@@ -54,13 +59,20 @@ COSTS = [
     pytest.param(path, name, cost, id=f"{short(path)}-{name or 'probe'}")
     for path in MODULES
     for name, cost in costs(path).items()
-    if name != "sweep"
+    if name not in ("sweep", "fault")
 ]
 SWEEPS = [
     pytest.param(path, int(costs(path)["sweep"]["executables"]), id=short(path))
     for path in MODULES
     if "sweep" in costs(path)
 ]
+CALLED = [pytest.param(path, costs(path)["fault"], id=short(path)) for path in MODULES if "fault" in costs(path)]
+FAULTS = [
+    folder
+    for folder in FOLDERS
+    if "def fault" in (folder / "bad.py").read_text() and "fault" not in costs(folder / "bad.py")
+]
+PEDANTIC = [folder for folder in FOLDERS if not rules.load()[code_of(folder / "bad.py")].rule.default]
 STALE = [folder for folder in FOLDERS if "def wrong_result" in (folder / "bad.py").read_text()]
 
 
@@ -72,14 +84,26 @@ def places(report: dict[str, Any], path: Path) -> set[tuple[int, str]]:
     return {(finding["line"], finding["code"]) for finding in findings(report, path)}
 
 
+def lint_all(*options: str) -> dict[str, Any]:
+    """One report of all folders, each with its own rule selected."""
+    default = [folder for folder in FOLDERS if folder not in PEDANTIC]
+    reports = [lint(default, "--isolated", *options)]
+    for folder in PEDANTIC:
+        reports.append(lint([folder], "--isolated", "--extend-select", code_of(folder / "bad.py"), *options))
+    return {
+        "diagnostics": [finding for report in reports for finding in report["diagnostics"]],
+        "checked": {"probes": [probe for report in reports for probe in report["checked"]["probes"]]},
+    }
+
+
 @pytest.fixture(scope="module")
 def by_source():
-    return lint(FOLDERS, "--no-probe", "--isolated")
+    return lint_all("--no-probe")
 
 
 @pytest.fixture(scope="module")
 def by_both():
-    return lint(FOLDERS, "--isolated")
+    return lint_all()
 
 
 def probe_of(path: Path, name: str) -> Any:
@@ -110,7 +134,8 @@ def test_each_detector_of_a_rule_sees_its_fault(by_both, folder):
     code = code_of(folder / "bad.py")
     detectors = {finding["detector"] for finding in findings(by_both, folder / "bad.py") if finding["code"] == code}
     module = rules.load()[code]
-    assert ("both" if module.in_source and module.in_trace else "probe" if module.in_trace else "source") in detectors
+    seen = {"source", "probe"} if "both" in detectors else detectors
+    assert {name for name, has in (("source", module.in_source), ("probe", module.in_trace)) if has} <= seen
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -166,6 +191,23 @@ def test_the_faulty_module_gives_a_wrong_result_and_the_mended_one_does_not(fold
     assert stale != pytest.approx(right, rel=1e-2)
     mended, right = load(folder / "good.py").wrong_result()
     assert mended == pytest.approx(right)
+
+
+@pytest.mark.parametrize("folder", FAULTS, ids=lambda folder: folder.name)
+def test_the_fault_shows_in_the_faulty_module_and_not_in_the_mended_one(folder):
+    assert load(folder / "bad.py").fault()
+    assert not load(folder / "good.py").fault()
+
+
+@pytest.mark.parametrize(("path", "cost"), CALLED)
+def test_what_is_called_costs_what_it_says(path, cost):
+    compiles, error = measure_call(load(path).fault)
+    if "compiles" in cost:
+        assert (compiles, error) == (int(cost["compiles"]), None)
+    elif cost["raises"] == "nothing":
+        assert error is None
+    else:
+        assert cost["raises"] in error
 
 
 DEMO = FIXTURES / "demo"

@@ -37,9 +37,14 @@ state = {"params": params, "step": jnp.zeros((), jnp.int32)}
 
 ## Fix safety
 
-Not safe to apply unseen: code that reads the counter as a Python number (`range(state.step)`, a key of a
-dict) gets an array. As the default of a class's field, an array is made when the module is imported; a
-`default_factory` avoids that.
+Safe where a state is built for plain `jax.jit` and nothing says that the counter is an `int`: the step
+traces it as an int32 either way, and an int32 beside floats changes none of their types. It is unsafe
+
+- where the field is annotated `int`: a type checker is told otherwise, and so is whoever reads the counter as
+  a Python number (a key of a dict, `json.dumps`);
+- as the default of a class's field, for the same reason. The fix makes it anew for each value by a
+  `default_factory`; a NamedTuple has none, so that there the array is made when the module is imported;
+- under `eqx.filter_jit`: the counter becomes a leaf, and `if` on it no longer works in the step.
 """
 
 from __future__ import annotations
@@ -48,37 +53,44 @@ from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
 from statelint.model.paths import label
-from statelint.model.source import Framework, StateClass, StateValue, StepFunction
+from statelint.model.source import Framework, StateClass, StateItem, StateValue, StepFunction
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 
 RULE = Rule("SL101", "python-step-counter", Severity.WARNING)
 
-FIX = Fix(safe=False, message="write `jnp.zeros((), jnp.int32)`")
+ZERO = "jnp.zeros((), jnp.int32)"
+ADVICE = Fix(safe=False, message=f"write `{ZERO}`")
 
 
 def in_source(part: StateValue | StateClass | StepFunction) -> Iterator[Diagnostic]:
     """Counters that start as a literal int; under nnx, counters that are counted up."""
     if isinstance(part, StateValue):
         for item in part.items:
-            told = part.is_state or part.cls is not None
+            told = part.is_state or (part.cls is not None and part.cls.holds_leaves)
             if told and item.counter and not item.is_static and item.value.starts_count:
-                yield _finding(item.value.at, item.path, item.value.text, part.framework)
+                yield _finding(item.value.at, item.path, item.value.text, part.framework, _fix(item, part.framework))
     elif isinstance(part, StateClass):
         for field in part.own_fields:
             default = field.default
             if part.holds_leaves and field.counter and not field.static and default and default.starts_count:
-                yield _finding(default.at, field.name, default.text, part.framework)
+                fix = Fix(False, f"write {part.advised(field, ZERO)}", part.with_dtype(field))
+                yield _finding(default.at, field.name, default.text, part.framework, fix)
     else:
         for update in part.updates:
             if update.counter:
                 yield _finding(update.at, update.attribute, update.value.text, part.framework or "jax")
 
 
-def _finding(at: Location, path: str, text: str, framework: Framework) -> Diagnostic:
+def _fix(item: StateItem, framework: Framework) -> Fix:
+    is_number = item.field is not None and item.field.kind.is_number
+    return Fix(framework == "jax" and not is_number, ADVICE.message, item.value.with_dtype())
+
+
+def _finding(at: Location, path: str, text: str, framework: Framework, fix: Fix = ADVICE) -> Diagnostic:
     where = f"{label(path)} {_SAYS[framework].format(text=text)}"
     severity = Severity.WARNING if framework == "jax" else Severity.ERROR
-    return RULE.at(at, where, field=path, severity=severity, fix=FIX)
+    return RULE.at(at, where, field=path, severity=severity, fix=fix)
 
 
 _SAYS: dict[Framework, str] = {
@@ -89,13 +101,20 @@ _SAYS: dict[Framework, str] = {
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
-    """Counters that are Python ints: weak leaves under plain jit, static under equinox."""
+    """Counters that are Python ints: weak leaves under plain jit, static under equinox, attributes under nnx."""
+    for static in trace.statics:
+        if static.counts_in_graphdef and trace.adapter == "flax.nnx.jit":
+            message = (
+                f"{static.label} is a Python int in the graphdef, static under {trace.jit}: {trace.cost(static.path)}"
+            )
+            where = trace.at(static.made, static.produced)
+            yield RULE.at(where, message, field=static.path, severity=Severity.ERROR, fix=ADVICE)
     for leaf in trace.leaves:
         if not leaf.counter or leaf.python_type != "int":
             continue
-        if leaf.is_stably_weak:
+        if trace.is_weak_until_restored(leaf):
             message = f"{leaf.label} starts as a Python int, a weak leaf: {trace.restore_cost}"
-            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, fix=FIX)
+            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, fix=ADVICE)
         elif leaf.held == "static" and leaf.value_after is not None:
-            message = f"{leaf.label} is a Python int, static under {trace.jit}: {trace.cost}"
-            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, severity=Severity.ERROR, fix=FIX)
+            message = f"{leaf.label} is a Python int, static under {trace.jit}: {trace.cost(leaf.path)}"
+            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, severity=Severity.ERROR, fix=ADVICE)

@@ -10,8 +10,9 @@ holds static.
 
 A Python int or float is a weakly typed leaf. The executable that was compiled for it does not fit a
 strongly typed leaf of the same dtype: the step, or a restored checkpoint, that brings one costs one more
-executable. Inside `lax.scan` a carry that goes in weak and comes out strong is promoted once; two such
-carries that depend on each other are refused. A Python leaf is never donated.
+executable. Inside `lax.scan` a carry that goes in weak and comes out strong is promoted once; one whose dtype
+changes too (an int `0` to which floats are added) is refused. A Python leaf is never donated. An int beyond 32 bits
+is no leaf at all: `jax.jit` raises OverflowError at once, except under x64.
 
 ## Example
 
@@ -27,18 +28,20 @@ state = EnvState(position=jnp.zeros(3), reward=jnp.zeros((), jnp.float32))
 
 ## Fix safety
 
-Not safe to apply unseen: a strongly typed float32 scalar takes part in type promotion where a Python
-float does not.
+Unsafe: a strongly typed scalar takes part in type promotion where a Python number does not. A float32 makes a
+float32 of a bfloat16 array that it meets, an int32 an int32 of a uint8 array. The default of a field is made anew
+for each value by a `default_factory`, except in a NamedTuple, which has none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from statelint.diagnostics import Diagnostic, Fix, Severity
+from statelint.diagnostics import Diagnostic, Edit, Fix, Severity
 from statelint.model.paths import label
 from statelint.model.source import Expression, Kind, StateClass, StateValue
 from statelint.model.trace import StepTrace
+from statelint.model.wording import brief
 from statelint.rules import Rule
 
 RULE = Rule("SL102", "python-scalar-leaf", Severity.WARNING)
@@ -53,29 +56,33 @@ def in_source(part: StateValue | StateClass) -> Iterator[Diagnostic]:
     if isinstance(part, StateValue):
         for item in part.items:
             if not item.is_static and not (item.counter and item.value.starts_count):
-                yield from _check(item.value, item.path)
+                yield from _check(item.value, item.path, "`{}`", item.value.with_dtype())
     else:
         for field in part.own_fields:
             if field.default is not None and not field.static and not (field.counter and field.default.starts_count):
-                yield from _check(field.default, field.name)
+                yield from _check(field.default, field.name, part.advised(field, "{}"), part.with_dtype(field))
 
 
-def _check(value: Expression, path: str) -> Iterator[Diagnostic]:
+def _check(value: Expression, path: str, advice: str, edits: tuple[Edit, ...]) -> Iterator[Diagnostic]:
+    """``advice`` has braces where the array is written."""
     dtype = DTYPES.get(value.kind)
-    if dtype is not None:
-        yield RULE.at(
-            value.at,
-            f"{label(path)} is the Python {value.kind.value} {value.text}, a weak leaf: "
-            f"one more executable when a strong {dtype} comes",
-            field=path,
-            fix=Fix(safe=False, message=f"write `jnp.asarray({value.text}, jnp.{dtype})`"),
-        )
+    if dtype is None:
+        return
+    kind = value.kind.value
+    what = f"the Python {kind} {brief(value.text)}" if value.is_literal else f"`{brief(value.text)}`, a Python {kind}"
+    if value.overflows:
+        message = f"{label(path)} is {what}, which no int32 holds: jax.jit raises OverflowError, except under x64"
+        yield RULE.at(value.at, message, field=path, severity=Severity.ERROR)
+    else:
+        message = f"{label(path)} is {what}, a weak leaf: one more executable when a strong {dtype} comes"
+        array = f"jnp.asarray({brief(value.text)}, jnp.{dtype})"
+        yield RULE.at(value.at, message, field=path, fix=Fix(False, f"write {advice.format(array)}", edits))
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """Python numbers among the leaves, weak all along."""
     for leaf in trace.leaves:
         is_counter = leaf.counter and leaf.python_type == "int"
-        if leaf.held == "python" and leaf.is_stably_weak and not is_counter:
+        if leaf.held == "python" and trace.is_weak_until_restored(leaf) and not is_counter:
             message = f"{leaf.label} is a Python {leaf.python_type}, a weak leaf: {trace.restore_cost}"
             yield RULE.at(trace.at(leaf.made), message, field=leaf.path)

@@ -32,11 +32,19 @@ class TrainState:
 ```
 
 If the value never changes while the program runs, it belongs to the configuration and not to the state.
+
+## Fix safety
+
+Unsafe: the number becomes a leaf, so that it is traced. `if` on it, or a shape that depends on it, no longer works
+in the step. Where the mark stands at the field, the fix turns it round (`pytree_node=True`). A bool is left as it is,
+since a flag is there to be branched on: use `jnp.where` or `lax.cond` in the step, or keep it out of the state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
 from statelint.model.source import Kind, StateClass, StateField
@@ -45,7 +53,7 @@ from statelint.rules import Rule
 
 RULE = Rule("SL201", "static-number", Severity.WARNING)
 
-FIX = Fix(safe=False, message="make it an array leaf, or keep it out of the state if it never changes")
+ADVICE = Fix(safe=False, message="make it an array leaf, or keep it out of the state if it never changes")
 
 
 def in_source(cls: StateClass) -> Iterator[Diagnostic]:
@@ -54,7 +62,9 @@ def in_source(cls: StateClass) -> Iterator[Diagnostic]:
         kind = _kind(field)
         if field.static and kind.is_number and not field.resizes:
             message = f"{field.name} is a static {kind.value}: one executable for each value, and never donated"
-            yield RULE.at(field.at, message, field=field.name, fix=FIX)
+            # A flag is there to be branched on, which no leaf allows.
+            edits = field.as_data() if kind is not Kind.BOOL else ()
+            yield RULE.at(field.at, message, field=field.name, fix=replace(ADVICE, edits=edits))
 
 
 def _kind(field: StateField) -> Kind:
@@ -71,4 +81,4 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
                 f"{static.label} is a static {static.type} ({static.value}):"
                 " one executable for each value, and never donated"
             )
-            yield RULE.at(trace.at(static.declared, static.made), message, field=static.path, fix=FIX)
+            yield RULE.at(trace.at(static.declared, static.made), message, field=static.path, fix=ADVICE)

@@ -7,9 +7,9 @@ jaxtyping's `Float[Array, "n"]`), or that are given one as their default or wher
 
 ## What JAX does
 
-A static field is compared by `==` at the second call. An array gives an array of bools for an answer, and
-a ValueError is raised: the first call works and the second does not. It passes only while the very same
-array object is handed in, or when the array has one element.
+A static field is compared by `==` at every later call. An array gives an array of bools for an answer, and a
+ValueError is raised: the first call works and a later one with another array does not, though it holds the same
+numbers. It passes while the very same array object is handed in, and when the array has one element.
 
 ## Example
 
@@ -50,22 +50,21 @@ def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
     """Static fields that hold arrays by their declaration, or that are given one."""
     if isinstance(part, StateClass):
         for field in part.own_fields:
-            given = field.default is not None and field.default.kind.is_array
-            if field.static and (field.kind.is_array or given):
-                message = f"{field.name} is static and holds an array: the second call compares it and raises"
+            if field.static and field.holds(lambda kind: kind.is_array):
+                message = f"{field.name} is static and holds an array: a later call with another array raises"
                 yield RULE.at(field.at, message, field=field.name, fix=FIX)
     else:
         for item in part.items:
-            declared = item.field is not None and item.field.kind.is_array
+            declared = item.field is not None and item.field.holds(lambda kind: kind.is_array)
             if item.is_static and item.value.kind.is_array and not declared:
-                message = f"{item.label} is static and is given an array: the second call compares it and raises"
+                message = f"{item.label} is static and is given an array: a later call with another array raises"
                 yield RULE.at(item.value.at, message, field=item.path, fix=FIX)
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """Arrays in static fields."""
     for static in trace.statics:
-        if static.kind == "array":
-            tail = "a call with another array raises" if static.comparable else trace.cost
+        if static.kind == "array" and not static.is_aux:
+            tail = "a call with another array raises" if static.comparable else trace.cost(static.path)
             message = f"{static.label} is static and holds an array, which jit compares by `==`: {tail}"
             yield RULE.at(trace.at(static.declared, static.made), message, field=static.path, fix=FIX)

@@ -61,7 +61,7 @@ def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
     else:
         for item in part.items:
             kind = item.value.kind
-            declared = item.field is not None and item.field.kind.is_mutable
+            declared = item.field is not None and item.field.holds(lambda kind: kind.is_mutable)
             if item.is_static and kind.is_mutable and not declared:
                 message = f"{item.label} is static, given a {kind.value}: the stale program runs after a change"
                 yield RULE.at(item.value.at, message, field=item.path, fix=_fix(kind))

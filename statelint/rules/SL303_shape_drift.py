@@ -42,8 +42,7 @@ RULE = Rule("SL303", "shape-drift", Severity.ERROR)
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """A leaf whose shape drifts."""
-    for leaf in trace.leaves:
-        if (drift := leaf.drift) is not None and drift.cause == "shape":
-            related = (Related(leaf.made, "it is made here"),) if leaf.made and leaf.produced else ()
-            where = trace.at(leaf.produced, leaf.made)
-            yield RULE.at(where, f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related)
+    for leaf, drift, name in trace.drifting("shape"):
+        related = (Related(leaf.made, "it is made here"),) if leaf.made and leaf.produced else ()
+        where = trace.at(leaf.produced, leaf.made)
+        yield RULE.at(where, f"{name} {drift}: {trace.cost(leaf.path)}", field=leaf.path, related=related)

@@ -11,7 +11,7 @@ The weak type is part of the key of jit's cache. Weak in and strong out is a sec
 leaf can pull
 the next along: measured, Adam over a weak model leaf takes three executables, and a chain of n weak carries
 compiles once per call until all are strong. A weak value that meets a narrower array takes its dtype (weak
-float32 becomes float16), and `lax.scan`, which promotes a carry once, refuses a chain of two or more.
+float32 becomes float16); such a carry is refused by `lax.scan`, which promotes the weak type alone.
 
 ## Example
 ```python
@@ -45,12 +45,9 @@ RULE = Rule("SL304", "weak-type-drift", Severity.WARNING)
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """A leaf whose weak type drifts."""
-    for leaf in trace.leaves:
-        drift = leaf.drift
-        if drift is None or drift.cause != "weak type":
-            continue
+    for leaf, drift, name in trace.drifting("weak type"):
         # The weak side is the one to change.
         places = (leaf.made, leaf.produced) if drift.before.weak else (leaf.produced, leaf.made)
         other = (places[1], "it is computed here" if drift.before.weak else "it is made here")
         related = (Related(other[0], other[1]),) if other[0] is not None and places[0] is not None else ()
-        yield RULE.at(trace.at(*places), f"{leaf.label} {drift}: {trace.cost}", field=leaf.path, related=related)
+        yield RULE.at(trace.at(*places), f"{name} {drift}: {trace.cost(leaf.path)}", field=leaf.path, related=related)

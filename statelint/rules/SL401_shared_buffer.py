@@ -49,6 +49,7 @@ from statelint.diagnostics import Diagnostic, Fix, Related, Severity
 from statelint.model.paths import common_parents, label
 from statelint.model.source import StateItem, StateValue
 from statelint.model.trace import LeafTrace, StepTrace
+from statelint.model.wording import brief, listed
 from statelint.rules import Rule
 
 RULE = Rule("SL401", "shared-buffer", Severity.ERROR)
@@ -66,15 +67,22 @@ def in_source(value: StateValue) -> Iterator[Diagnostic]:
         paths = [item.label for item in (first, second, *others)]
         yield RULE.at(
             second.value.at,
-            f"{', '.join(paths[:-1])} and {paths[-1]} share one buffer: donating this state fails",
+            f"{listed(paths)} share one buffer: donating this state fails",
             field=second.path,
             severity=Severity.ERROR if value.donates else Severity.WARNING,
             fix=Fix(
                 safe=True,
-                message=f"make each its own, or copy: `jax.tree.map(jnp.copy, {second.value.text})`",
+                message=f"make each its own, or copy: `jax.tree.map(jnp.copy, {brief(second.value.text)})`",
+                edits=tuple(edit for item in (second, *others) for edit in item.value.copied()),
             ),
             related=tuple(Related(item.value.at, f"{item.label} holds it too") for item in (first, *others)),
         )
+
+
+def _place(leaf: LeafTrace) -> tuple[str, int, int]:
+    """Where it is put in the state: of several, the first stands there in its own right, as in the source."""
+    at = leaf.placed or leaf.made
+    return (at.path, at.line, at.column) if at is not None else ("", 0, 0)
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
@@ -87,6 +95,7 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
             groups[leaf.shares].append(leaf)
     trees: dict[tuple[str, ...], list[list[LeafTrace]]] = defaultdict(list)
     for group in groups.values():
+        group.sort(key=_place)
         trees[common_parents([leaf.path for leaf in group])].append(group)
     for parents, alike in trees.items():
         paths = parents if len(alike) > 1 else tuple(leaf.path for leaf in alike[0])
@@ -96,7 +105,13 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         second = alike[0][1]
         yield RULE.at(
             trace.at(second.placed, second.made),
-            f"{', '.join(labels[:-1])} and {labels[-1]} {what}: {tail}",
+            f"{listed(labels)} {what}: {tail}",
             field=paths[1],
             severity=Severity.ERROR if trace.donates else Severity.WARNING,
         )
+    for leaf in trace.leaves:
+        if leaf.shares_argument is not None:
+            message = f"{leaf.label} and the argument {leaf.shares_argument} are one buffer: "
+            tail = "donating this state raises" if trace.donates else "a step that donates this state raises"
+            severity = Severity.ERROR if trace.donates else Severity.WARNING
+            yield RULE.at(trace.at(leaf.placed, leaf.made), message + tail, field=leaf.path, severity=severity)

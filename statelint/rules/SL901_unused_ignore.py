@@ -32,11 +32,13 @@ and `per-file-ignores` in the configuration do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
 from statelint.model.source import UnusedIgnore
-from statelint.rules import Rule
+from statelint.model.wording import listed
+from statelint.rules import Rule, load
 
 RULE = Rule("SL901", "unused-ignore", Severity.WARNING)
 
@@ -44,7 +46,23 @@ RULE = Rule("SL901", "unused-ignore", Severity.WARNING)
 def in_source(ignore: UnusedIgnore) -> Iterator[Diagnostic]:
     """A comment, or some of its codes, that silenced nothing."""
     if ignore.codes:
-        codes = ", ".join(ignore.codes)
-        yield RULE.at(ignore.at, f"nothing here is silenced by ignoring {codes}", fix=Fix(True, f"Remove {codes}"))
+        fix = Fix(True, f"Remove {listed(ignore.codes)}")
+        yield RULE.at(ignore.at, "; ".join(_reasons(ignore.codes)), fix=fix)
     else:
         yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "Remove the comment"))
+
+
+def _reasons(codes: Sequence[str]) -> Iterator[str]:
+    """Why these codes silence nothing: each is idle, a prefix or unknown."""
+    prefixes = [code for code in codes if _PREFIX.fullmatch(code)]
+    idle = [code for code in codes if code in load()]
+    unknown = [code for code in codes if code not in (*prefixes, *idle)]
+    if idle:
+        yield f"nothing here is silenced by ignoring {listed(idle)}"
+    if prefixes:
+        yield f"a comment names each rule in full, and does not take the prefix {listed(prefixes)}"
+    if unknown:
+        yield f"there is no rule {listed(unknown)}"
+
+
+_PREFIX = re.compile(r"SL\d{0,2}|ALL", re.IGNORECASE)

@@ -26,14 +26,18 @@ from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Severity
 from statelint.model.trace import ProbeFailure, StepTrace
+from statelint.model.wording import brief
 from statelint.rules import Rule
 
 RULE = Rule("SL902", "probe-failed", Severity.ERROR)
+LONGEST = 300
+"""Characters that are quoted of what the code raises."""
 
 
 def in_trace(part: ProbeFailure | StepTrace) -> Iterator[Diagnostic]:
     """A probe that failed, or a step that fails on its own result for no reason that another rule can see."""
     if isinstance(part, ProbeFailure):
-        yield RULE.at(part.at, f"probe {part.probe.name} failed: {part.message}")
-    elif part.refused is not None and not part.is_drifting:
-        yield RULE.at(part.probe.at, f"probe {part.probe.name} failed at its own result: {part.cost}")
+        yield RULE.at(part.at, f"not traced: {brief(part.message, LONGEST)}")
+    elif part.refused is not None and not part.is_drifting and not part.classes:
+        error = brief(part.refused.error, LONGEST)
+        yield RULE.at(part.probe.at, f"the step fails at its own result, in call {part.refused.call}: {error}")

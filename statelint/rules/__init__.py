@@ -7,11 +7,13 @@ says which part of the model it looks at (a union for several); nothing else nee
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
 import inspect
 import pkgutil
 import re
+import types
 import typing
 from collections.abc import Callable, Iterable, Iterator
 
@@ -105,10 +107,16 @@ def _load(name: str) -> RuleModule:
         raise RuleError(f"{name}.py: RULE is missing")
     if name != f"{rule.code}_{rule.name.replace('-', '_')}":
         raise RuleError(f"{name}.py: holds {rule.code} {rule.name}; the file's name must say the same")
-    if not module.__doc__:
+    page = module.__doc__ or _page(module)
+    if not page:
         raise RuleError(f"{name}.py: the docstring, which is the rule's page, is missing")
     detectors = {kind: _routes(name, getattr(module, kind, None)) for kind in ("in_source", "in_trace")}
-    return RuleModule(rule=rule, page=inspect.cleandoc(module.__doc__), **detectors)
+    return RuleModule(rule=rule, page=inspect.cleandoc(page), **detectors)
+
+
+def _page(module: types.ModuleType) -> str | None:
+    """The docstring as its source has it: `python -OO` strips it."""
+    return ast.get_docstring(ast.parse(inspect.getsource(module)))
 
 
 def _routes(name: str, detect: Detect | None) -> dict[type, Detect]:
@@ -140,8 +148,15 @@ def in_trace(part: StepTrace | ProbeFailure) -> Iterator[Diagnostic]:
         for finding in detect(part):
             places = [finding.location, *(other.location for other in finding.related)]
             is_shown = any((at.path, at.line) == (probe.at.path, probe.at.line) for at in places)
-            related = finding.related if is_shown else (*finding.related, declared)
+            related = (*finding.related, *_library(part, finding), *(() if is_shown else (declared,)))
             yield msgspec.structs.replace(finding, detector="probe", probe=probe.name, related=related)
+
+
+def _library(part: StepTrace | ProbeFailure, finding: Diagnostic) -> Iterator[Related]:
+    """The library's line that made the leaf that a finding is about, where no line of the user's did."""
+    for leaf in part.leaves if isinstance(part, StepTrace) else ():
+        if leaf.path == finding.field and leaf.library is not None:
+            yield Related(leaf.library, "the library makes it here")
 
 
 @functools.cache

@@ -16,6 +16,7 @@ _UNARY = (
     *("exp", "exp2", "expm1", "log", "log1p", "sqrt", "square", "cbrt", "abs", "negative"),
     *("sin", "cos", "tan", "sinh", "cosh", "tanh", "arcsin", "arccos", "arctan", "floor", "ceil", "sign"),
 )
+_OF_INTS = ("square", "abs", "negative", "sign")
 _BINARY = ("maximum", "minimum", "add", "subtract", "multiply", "divide", "true_divide", "power", "mod")
 
 WEAK_OF: dict[str, tuple[tuple[int, str], ...]] = {
@@ -33,6 +34,11 @@ WEAK_OF: dict[str, tuple[tuple[int, str], ...]] = {
     **dict.fromkeys(_under(_NUMPY, *_BINARY), ((0, "x1"), (1, "x2"))),
 }
 """Functions whose result is weak when these arguments are all weak and no dtype is given."""
+
+FLOATS: frozenset[str] = frozenset(
+    _under(_NUMPY, *(name for name in _UNARY if name not in _OF_INTS), "divide", "true_divide")
+)
+"""Those of `WEAK_OF` that make floats of ints."""
 
 SEQUENCES: frozenset[str] = frozenset(_under(_NUMPY, "stack", "hstack", "vstack", "concatenate"))
 """Those of `WEAK_OF` that take a sequence of arrays: weak when all in it are. Elsewhere a list is strong."""
@@ -53,6 +59,19 @@ SAME_BUFFER: dict[str, int] = {
 
 MAPS: frozenset[str] = frozenset({"jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map", "optax.tree.map"})
 """Functions that map a function over the leaves of a tree; the identity keeps the buffers."""
+
+INTS: frozenset[str] = frozenset(
+    _under(_NUMPY, *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+)
+"""Dtypes of ints, and what makes an array of one."""
+
+NO_CONTAINERS: frozenset[str] = frozenset(
+    ("types.MappingProxyType", *_under("collections", "UserDict", "UserList", "Counter", "deque", "ChainMap"))
+)
+"""Containers that JAX does not look into: a leaf, and none that jit takes."""
+
+DICTS: frozenset[str] = NO_CONTAINERS | {"dict", "collections.OrderedDict", "collections.defaultdict"}
+"""Classes whose subclasses JAX does not look into either."""
 
 _TREES = ("zeros_like", "ones_like", "full_like", "random_like", "cast", "scale", "add", "sub", "mul", "div")
 
@@ -102,6 +121,24 @@ CALL_KINDS: dict[str, Kind] = {
     ),
 }
 """What calls of these give, besides jax arrays."""
+
+FRESH: dict[str, str] = {
+    "functools.partial": "a partial",
+    "jax.tree_util.Partial": "a Partial",
+    **dict.fromkeys(("jax.jit", "jax.vmap", "jax.grad", "jax.value_and_grad"), "a transformed function"),
+}
+"""Calls whose result never equals that of another such call."""
+
+OPTIMIZERS: frozenset[str] = frozenset(
+    (
+        *("adam", "adamw", "adamax", "nadam", "sgd", "noisy_sgd", "rmsprop", "adagrad", "adafactor", "adabelief"),
+        *("lamb", "lars", "lion", "radam", "yogi", "novograd", "fromage", "sm3", "rprop", "lbfgs", "chain"),
+        *("multi_transform", "masked", "MultiSteps", "inject_hyperparams", "apply_if_finite"),
+        *("constant_schedule", "cosine_decay_schedule", "exponential_decay", "linear_schedule", "join_schedules"),
+        *("polynomial_schedule", "piecewise_constant_schedule", "warmup_cosine_decay_schedule"),
+    )
+)
+"""What optax makes of closures: transformations and schedules, equal to nothing but themselves."""
 
 ANNOTATIONS: dict[str, Kind] = {
     "int": Kind.INT,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from statelint.diagnostics import Location
 from statelint.model.names import Names
-from statelint.model.source import StateClass, StateField
+from statelint.model.source import Kind, StateClass, StateField
 from statelint.source import flavours
+from statelint.source.declared import ClassOutline
 from statelint.source.fields import FieldReader, annotation_head, is_true
 from statelint.source.flavours import Flavour
-from statelint.source.outline import ClassOutline, Outline
+from statelint.source.nodes import NodeOutline
+from statelint.source.outline import Outline
 from statelint.source.terms import Part, Term
 
 Place = tuple[Outline, ClassOutline]
@@ -93,11 +96,16 @@ class Classes:
 
     def library(self, absolute: str) -> Known | None:
         """A pytree class of a library, whose file is not looked into."""
-        if flavours.BASES.get(absolute) is not flavours.TRAIN_STATE:
+        if flavours.BASES.get(absolute) is flavours.TRAIN_STATE:
+            fields = tuple(self._train_state_fields().values())
+            cls = StateClass(absolute, NOWHERE, flavours.TRAIN_STATE.name, is_state=True, fields=fields)
+            return Known(cls, positional=None, creates=True)
+        names = flavours.LIBRARY_STATES.get(absolute)
+        if names is None:
             return None
-        fields = tuple(self._train_state_fields().values())
-        cls = StateClass(name=absolute, at=NOWHERE, flavour=flavours.TRAIN_STATE.name, is_state=True, fields=fields)
-        return Known(cls, positional=None, creates=True)
+        fields = tuple(StateField(name, NOWHERE, counter=self.names.is_counter(name)) for name in names)
+        cls = StateClass(absolute, NOWHERE, flavours.FLAX_STRUCT.name, is_state=True, fields=fields)
+        return Known(cls, positional=fields)
 
     def _train_state_fields(self) -> dict[str, StateField]:
         return {
@@ -114,6 +122,9 @@ class Classes:
         return self._known[key]
 
     def _make_out(self, outline: Outline, cls: ClassOutline) -> Known | None:
+        node = outline.nodes.get(cls.name)
+        if node is not None:
+            return self._node(outline, cls, node)
         flavour, mark = self._flavour(outline, cls)
         if flavour is None:
             return None
@@ -129,6 +140,8 @@ class Classes:
             fields=tuple(layout.fields.values()),
             own=frozenset(field.name for field in cls.fields if field.name in layout.fields),
         )
+        if flavour is flavours.NAMED_TUPLE and _is_record(made) and outline.taken.isdisjoint({"", cls.short}):
+            return None
         positional = tuple(field for field in made.fields if field.name not in layout.keyword_only)
         return Known(
             made,
@@ -136,6 +149,19 @@ class Classes:
             constructor=not layout.own_constructor,
             creates=flavour is flavours.TRAIN_STATE and "create" not in layout.methods,
         )
+
+    def _node(self, outline: Outline, cls: ClassOutline, node: NodeOutline) -> Known:
+        """A class with a flatten of its own, by what its constructor takes."""
+        fields = {
+            name: StateField(name, cls.at, static=name in node.aux, counter=self.names.is_counter(name))
+            for name in node.parameters
+            if name in node.children | node.aux
+        }
+        positional = tuple(fields[name] for name in itertools.takewhile(fields.__contains__, node.parameters))
+        is_state = self.names.is_state(cls.short)
+        name = f"{outline.module}.{cls.name}"
+        made = StateClass(name, cls.at, flavours.NODE.name, is_state=is_state, fields=tuple(fields.values()))
+        return Known(made, positional)
 
     def _flavour(self, outline: Outline, cls: ClassOutline) -> tuple[Flavour | None, Term | None]:
         """How the class is made a pytree, and the call that registers it where there is one."""
@@ -199,9 +225,22 @@ class Classes:
             elif last == "InitVar":
                 layout.complete = False
             elif last not in ("ClassVar", "AbstractVar", "AbstractClassVar"):
-                layout.fields[field.name] = reader.read(field, listed)
+                layout.fields[field.name] = _again(reader.read(field, listed), layout.fields.get(field.name))
                 if all_keywords or reader.is_keyword_only(field):
                     layout.keyword_only.add(field.name)
+
+
+def _again(field: StateField, inherited: StateField | None) -> StateField:
+    """A field, which may be declared again without the mark that a base gives it."""
+    lost = inherited is not None and inherited.static and not field.static
+    return msgspec.structs.replace(field, unmarked=True) if lost else field
+
+
+def _is_record(cls: StateClass) -> bool:
+    """No field of it can be an array."""
+    return bool(cls.fields) and all(
+        field.kind.is_number or field.kind in (Kind.STRING, Kind.NONE) for field in cls.fields
+    )
 
 
 def _base_name(base: Term) -> str:
@@ -213,4 +252,6 @@ def _strings(term: Term | None) -> frozenset[str]:
     return frozenset(part.value.name for part in parts if part.value.form == "string")
 
 
-_FLAVOURS = {flavour.name: flavour for flavour in (*flavours.BASES.values(), *flavours.DECORATORS.values())}
+_FLAVOURS = {
+    flavour.name: flavour for flavour in (flavours.NODE, *flavours.BASES.values(), *flavours.DECORATORS.values())
+}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 
+from statelint.diagnostics import Location
 from statelint.model.names import Names
-from statelint.model.source import Kind, StateField
+from statelint.model.source import Expression, Kind, StateField
 from statelint.source import arrays, flavours
+from statelint.source.declared import FieldOutline
 from statelint.source.flavours import Flavour
-from statelint.source.outline import FieldOutline, Outline
+from statelint.source.outline import Outline
 from statelint.source.scope import Binding, Scope
 from statelint.source.terms import Term, dotted
 
@@ -40,9 +42,12 @@ class FieldReader:
             annotation=text.read(text.at(field.annotation)),
             kind=kind,
             default=expression,
-            static=field.name in listed or self._is_marked(field.value),
+            static=field.name in listed or self._is_marked(field.value) or self._is_static(field.annotation),
             counter=self.names.is_counter(field.name),
             resizes=self.names.is_size(field.name),
+            default_keyword=self._default_keyword(field),
+            default_factory=self._is_made(field),
+            mark=self._mark(field),
         )
 
     def is_keyword_only(self, field: FieldOutline) -> bool:
@@ -61,6 +66,21 @@ class FieldReader:
             return factory.parts[0].value
         return Term("call", factory.node, name=factory.name)
 
+    def _is_made(self, field: FieldOutline) -> bool:
+        call = self._field_call(field.value)
+        return call is not None and call.keyword("default_factory") is not None
+
+    def _default_keyword(self, field: FieldOutline) -> Location | None:
+        call = self._field_call(field.value)
+        words = call.node.keywords if call is not None else ()
+        at = next((self.outline.text.at(word) for word in words if word.arg == "default"), None)
+        return at and Location(at.path, at.line, at.column, at.line, at.column + len("default"))
+
+    def _mark(self, field: FieldOutline) -> Expression | None:
+        call = self._field_call(field.value)
+        mark = _mark_of(call, self.flavour) if call is not None else None
+        return self.scope.express(mark, self.outline.text.at, self.outline.text.read) if mark is not None else None
+
     def _field_call(self, value: Term | None) -> Term | None:
         if value is None or value.form != "call":
             return None
@@ -73,6 +93,10 @@ class FieldReader:
         is_partial = made is not None and self.outline.absolute(made.name) in flavours.PARTIALS
         return made if is_partial else None
 
+    def _is_static(self, annotation: ast.expr) -> bool:
+        """`Static[int]`."""
+        return self.outline.absolute(annotation_head(annotation)) in flavours.STATIC_ANNOTATIONS
+
     def _is_marked(self, value: Term | None) -> bool:
         call = self._field_call(value)
         if call is None:
@@ -80,16 +104,17 @@ class FieldReader:
         if "static" in call.last:
             return True
         alias = self._alias(call)
-        return any(_has_mark(each, self.flavour) for each in (call, alias) if each is not None)
+        return any(_mark_of(each, self.flavour) is not None for each in (call, alias) if each is not None)
 
 
-def _has_mark(call: Term, flavour: Flavour) -> bool:
+def _mark_of(call: Term, flavour: Flavour) -> Term | None:
+    """What says in a call that the field is static."""
     metadata = call.keyword("metadata")
     for keyword, wanted in flavour.static:
-        given = [call.keyword(keyword), metadata.keyword(keyword) if metadata is not None else None]
-        if any(term is not None and term.form == "number" and bool(term.number) is wanted for term in given):
-            return True
-    return False
+        for term in (call.keyword(keyword), metadata.keyword(keyword) if metadata is not None else None):
+            if term is not None and term.form == "number" and bool(term.number) is wanted:
+                return term
+    return None
 
 
 def annotation_kind(node: ast.expr, outline: Outline) -> Kind:
@@ -124,7 +149,7 @@ def _quoted_kind(text: str, outline: Outline) -> Kind:
     return annotation_kind(node, outline)
 
 
-_TRANSPARENT = frozenset({"typing.Annotated", "typing.Final", "typing_extensions.Annotated"})
+_TRANSPARENT = flavours.STATIC_ANNOTATIONS | {"typing.Annotated", "typing.Final", "typing_extensions.Annotated"}
 
 
 def _one_kind(kinds: list[Kind]) -> Kind:

@@ -9,7 +9,9 @@ import msgspec
 
 from statelint.model.names import Names
 from statelint.model.source import StateClass
+from statelint.source import arrays, flavours
 from statelint.source.classes import Classes, Known, Place
+from statelint.source.declared import ClassOutline
 from statelint.source.outline import Outline
 
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
@@ -45,6 +47,7 @@ class Index:
     def __init__(self, names: Names, load: Callable[[Path], Outline | None]) -> None:
         self.names = names
         self._load = load
+        self._named: dict[tuple[str, str, str], Known | None] = {}
         self._files: dict[tuple[Path, str], Path | None] = {}
         self._roots: dict[Path, tuple[Path, ...]] = {}
         self._classes = Classes(names, self._find)
@@ -53,8 +56,13 @@ class Index:
 
     def known(self, outline: Outline, name: str, scope: str = "") -> Known | None:
         """The pytree class that a name in a file stands for."""
-        found = self._find(outline, name, scope)
-        return self._classes.known(*found) if found is not None else self._classes.library(outline.absolute(name))
+        key = (outline.text.path, name, scope)
+        if key not in self._named:
+            found = self._find(outline, name, scope)
+            self._named[key] = (
+                self._classes.known(*found) if found is not None else self._classes.library(outline.absolute(name))
+            )
+        return self._named[key]
 
     def classes(self, outline: Outline) -> Iterable[StateClass]:
         """The pytree classes that a file defines."""
@@ -62,6 +70,29 @@ class Index:
             known = self._classes.known(outline, cls)
             if known is not None:
                 yield known.cls
+
+    def plain(self, outline: Outline, name: str, scope: str = "") -> ClassOutline | None:
+        """The dataclass that a name stands for, where nothing makes it, or a base of it, known to JAX."""
+        found = self._find(outline, name, scope) if name else None
+        if found is None or self._classes.known(*found) is not None:
+            return None
+        home, cls = found
+        decorators = {home.absolute(decorator.name) for decorator in cls.decorators}
+        known = {cls.short, name} & (home.known_to_jax | outline.known_to_jax)
+        is_plain = len(decorators) == 1 and decorators <= flavours.PLAIN_DATACLASSES
+        return cls if is_plain and not cls.bases and not known else None
+
+    def stranger(self, outline: Outline, name: str, scope: str = "") -> str:
+        """What the values of a class are, in the words of a message, where they surely are leaves that jit refuses."""
+        if self.plain(outline, name, scope) is not None:
+            return "a plain dataclass,"
+        found = self._find(outline, name, scope)
+        if found is None or self._classes.known(*found) is not None:
+            return ""
+        home, cls = found
+        bases = {home.absolute((base.inner or base).name) for base in cls.bases}
+        known = {cls.short, name} & (home.known_to_jax | outline.known_to_jax)
+        return "a subclass of dict," if not bases.isdisjoint(arrays.DICTS) and not known and not cls.decorators else ""
 
     def _find(self, outline: Outline, name: str, scope: str) -> Place | None:
         local = outline.find_class(name, scope)

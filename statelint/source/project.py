@@ -13,8 +13,10 @@ from statelint.diagnostics import Location
 from statelint.model.names import Names
 from statelint.model.source import SyntaxFault
 from statelint.model.trace import ProbeSite
+from statelint.source import callsites, plain, registrations, restores, turns
+from statelint.source.drawing import draw
 from statelint.source.index import Index, home
-from statelint.source.outline import TOO_DEEP, Outline, Statement, draw
+from statelint.source.outline import TOO_DEEP, Outline, Statement
 from statelint.source.text import Text, decode
 from statelint.source.words import builds_state, mentions_jax
 
@@ -66,7 +68,8 @@ class Project:
             return Reading(path, text.content, (outline,))
         if not jax and not any(self._builds_any(outline, statement) for statement in outline.statements):
             return Reading(path, text.content)
-        parts = (*self.index.classes(outline), *self._statements(outline))
+        parts = (*self.index.classes(outline), *self._statements(outline), *self._beyond(outline))
+        outline.forget()
         return Reading(path, text.content, parts, tuple(outline.probes))
 
     def _statements(self, outline: Outline) -> Iterator[object]:
@@ -79,6 +82,15 @@ class Project:
             from statelint.source import reader
 
             yield from reader.read(outline, self.index, readable)
+
+    def _beyond(self, outline: Outline) -> Iterator[object]:
+        """What the outline shows besides classes and values."""
+        yield from registrations.read(outline, self.index)
+        yield from plain.read(outline, self.index)
+        yield from restores.read(outline, self.names)
+        if outline.steps:
+            yield from turns.read(outline, self.index)
+        yield from callsites.read(outline, self.names)
 
     def _tells(self, outline: Outline, statement: Statement) -> bool:
         """A state is built in it, or a step changes one."""

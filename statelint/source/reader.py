@@ -8,9 +8,9 @@ import libcst as cst
 from msgspec.structs import replace
 
 from statelint.diagnostics import Location
-from statelint.model.names import is_expected, is_init, is_step
+from statelint.model.names import is_expected, is_init, is_state_maker, is_step, is_written
 from statelint.model.source import AttributeUpdate, StateValue, StepFunction, SyntaxFault
-from statelint.source import flavours
+from statelint.source import afterwards, arrays, flavours
 from statelint.source.binding import bindings, parameters
 from statelint.source.concrete import children, from_cst, locator
 from statelint.source.fields import module_scope
@@ -57,6 +57,7 @@ class _Walk:
         self.names = index.names
         self.values = Values(outline, index)
         self.top = context
+        self.later: dict[str, afterwards.Afterwards] = {}
         self.drafts: list[Draft] = []
         self.steps: list[tuple[cst.FunctionDef, list[_Update]]] = []
 
@@ -82,8 +83,8 @@ class _Walk:
                     self._below(node, context)
 
     def _below(self, node: cst.CSTNode, context: Context) -> None:
-        if context.bound or context.returned:
-            context = replace(context, bound="", returned=False)
+        if context.bound or context.returned or context.mapped is not None:
+            context = replace(context, bound="", returned=False, mapped=None)
         self.stack.extend((child, context) for child in children(node))
 
     # Functions.
@@ -98,13 +99,25 @@ class _Walk:
             init=is_init(name),
             traced=context.traced or self._is_traced(name, params),
             gives=_returned_names(node),
+            written=context.written or is_written(name),
+            made=is_state_maker(name),
         )
+        if name == "__init__" and context.place == context.cls:
+            draft = self.values.attributes(node.name, list(_own_attributes(node)), inner)
+            if draft is not None and self.values.tells(draft):
+                self.drafts.append(draft)
         self._below(node.body, inner)
         self.stack.extend((decorator, context) for decorator in node.decorators)
-        if self.outline.jitted.get(name) == "flax.nnx":
+        if self.outline.jitted.get(name) == "flax.nnx" or self._is_called(name, context):
             updates = list(self._updates(node, {param.name.value for param in params}))
             if updates:
                 self.steps.append((node, updates))
+
+    def _is_called(self, name: str, context: Context) -> bool:
+        """What is called of a module of nnx, as a rule inside a step."""
+        known = self.values.index.known(self.outline, context.cls) if context.cls else None
+        is_nnx = known is not None and known.cls.framework == "flax.nnx"
+        return is_nnx and (name == "__call__" or is_step(name)) and context.place == context.cls
 
     def _is_traced(self, name: str, params: Sequence[cst.Param]) -> bool:
         """Given to a jit or a transformation, called like a step, or one that takes a state."""
@@ -153,8 +166,9 @@ class _Walk:
         self.stack.append((node.value, replace(context, bound=name, returned=returned)))
 
     def _value(self, node: cst.Call | cst.Dict | cst.Tuple, context: Context) -> None:
-        term = from_cst(node)
-        draft = self.values.draft(term, context) if self._leaves(context) else None
+        term = self._changed(from_cst(node), context)
+        leaves = self._leaves(context) or self.values.is_kept(term, context)
+        draft = self.values.draft(term, self._mapped(context)) if leaves else None
         if draft is not None:
             if self.values.tells(draft):
                 self.drafts.append(draft)
@@ -167,21 +181,48 @@ class _Walk:
         carried = (context.place, context.bound) in self.outline.carried
         return not carried and (context.returned or not context.traced)
 
+    def _changed(self, term: Term, context: Context) -> Term:
+        """A dict with what its name is given later."""
+        is_dict = term.form == "dict" or (term.form == "call" and term.name == "dict")
+        return self._afterwards(context).changed(context.bound, term) if is_dict and context.bound else term
+
+    def _mapped(self, context: Context) -> Context:
+        function = self._afterwards(context).mapped.get(context.bound) if context.bound else None
+        return replace(context, mapped=function) if function is not None else context
+
+    def _afterwards(self, context: Context) -> afterwards.Afterwards:
+        """What becomes of the names of the scope around."""
+        place = context.place
+        if place not in self.later:
+            function = self.outline.defined.get(place)
+            body = self.outline.body if not place else function.body if function is not None else []
+            self.later[place] = afterwards.read(body, self.outline.absolute)
+        return self.later[place]
+
     def _into_leaves(self, term: Term, draft: Draft, context: Context) -> None:
-        plain = replace(context, bound="", returned=False)
+        plain = replace(context, bound="", returned=False, mapped=None)
         taken = {id(leaf.term.node) for leaf in draft.leaves}
-        self.stack.extend((leaf.term.node, replace(plain, bound=leaf.name)) for leaf in draft.leaves)
-        self.stack.extend((part.value.node, plain) for part in term.parts if _untaken(part.value, taken))
+        given = [leaf for leaf in draft.leaves if isinstance(leaf.term.node, cst.CSTNode)]
+        rest = [part.value for part in term.parts if isinstance(part.value.node, cst.CSTNode)]
+        self.stack.extend((leaf.term.node, replace(plain, bound=leaf.name)) for leaf in given)
+        self.stack.extend((each.node, plain) for each in rest if _untaken(each, taken))
         if term.inner is not None:
             self.stack.append((term.inner.node, plain))
 
     def _into_parts(self, node: cst.Call | cst.Dict | cst.Tuple, term: Term, context: Context) -> None:
         returned = context.returned and term.form == "tuple"
-        plain = replace(context, bound="", returned=returned)
-        tracing = term.form == "call" and context.scope.absolute(term.name) in flavours.TRANSFORMS
+        called = context.scope.absolute(term.name) if term.form == "call" else ""
+        written = context.written or (term.form == "call" and is_written(term.last))
+        plain = replace(context, bound="", returned=returned, written=written, mapped=None)
+        tracing = called in flavours.TRANSFORMS
+        over = term.positional if called in arrays.MAPS else ()
         for part in term.parts:
             below = plain
-            if tracing:
+            if not isinstance(part.value.node, cst.CSTNode):
+                continue
+            if len(over) == 2 and part.value is over[1]:
+                below = replace(context, mapped=over[0])
+            elif tracing:
                 below = replace(plain, traced=True)
             elif part.name is not None:
                 below = replace(plain, bound=part.name)
@@ -211,6 +252,20 @@ class _Walk:
 
 def _join(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
+
+
+def _own_attributes(node: cst.FunctionDef) -> Iterator[tuple[str, Term]]:
+    """What a method surely sets of its owner: `self.scale = ...`, in its own body."""
+    owner = next((param.name.value for param in parameters(node)), "")
+    for line in node.body.body:
+        for each in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            match each:
+                case (
+                    cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as target)], value=value)
+                    | cst.AnnAssign(target=cst.Attribute() as target, value=cst.BaseExpression() as value)
+                ):
+                    if isinstance(target.value, cst.Name) and target.value.value == owner:
+                        yield target.attr.value, from_cst(value)
 
 
 def _untaken(term: Term, taken: set[int]) -> bool:

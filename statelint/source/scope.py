@@ -16,6 +16,9 @@ from statelint.source.terms import Term
 MAX_HOPS = 20
 """Names that lead to names are followed this far."""
 
+MAX_POWER = 128
+"""Powers of larger numbers are not reckoned."""
+
 Locate = Callable[[Any], Location]
 
 
@@ -105,6 +108,9 @@ class Scope:
             number=number,
             weak=not kind.is_number and self.is_weak(term),
             buffer=self.buffer(term),
+            numbers=self._numbers(term) if self.is_weak(term) else Kind.UNKNOWN,
+            last_argument=self._last_argument(term, locate),
+            fresh=self.fresh(term),
         )
 
     def kind(self, term: Term) -> tuple[Kind, int | float | None]:
@@ -118,7 +124,7 @@ class Scope:
             case "name":
                 return (Kind.FLOAT if scope.absolute(term.name) in arrays.CONSTANTS else Kind.UNKNOWN), None
             case "operation":
-                return scope._operation_kind(term), None
+                return scope._operation_kind(term), scope._reckoned(term)
             case "choice":
                 first, second = (scope.kind(part.value)[0] for part in term.parts)
                 return (first if first is second else Kind.UNKNOWN), None
@@ -132,14 +138,82 @@ class Scope:
             return Kind.UNKNOWN
         return Kind.FLOAT if Kind.FLOAT in kinds or term.name == "/" else Kind.INT
 
+    def _reckoned(self, term: Term) -> int | None:
+        """The value of an operation on two literal ints."""
+        numbers = [self.kind(part.value)[1] for part in term.parts]
+        match term.name, numbers:
+            case "+", [int(left), int(right)]:
+                return left + right
+            case "-", [int(left), int(right)]:
+                return left - right
+            case "*", [int(left), int(right)]:
+                return left * right
+            case "**", [int(left), int(right)] if 0 <= right < MAX_POWER and abs(left) < MAX_POWER:
+                return int(left**right)
+        return None
+
     def _call_kind(self, term: Term) -> tuple[Kind, int | float | None]:
         name = self.absolute(term.name)
+        if name in arrays.MAPS and self._maps_to_numpy(term):
+            return Kind.NUMPY, None
         if name in arrays.MAKERS:
             return (Kind.UNKNOWN if name in arrays.MAPS or name.startswith("optax.") else Kind.ARRAY), None
         kind = arrays.CALL_KINDS.get(name, Kind.UNKNOWN)
         if name in ("int", "float") and len(term.parts) == 1:
             return kind, _real(term.parts[0].value)
         return kind, None
+
+    def _maps_to_numpy(self, call: Term) -> bool:
+        """`jax.tree.map(np.zeros_like, ...)`: nothing of it is on a device."""
+        function = next(iter(call.positional), None)
+        if function is not None and function.form == "lambda":
+            function = function.parts[0].value
+        return function is not None and self.absolute(function.name).startswith("numpy.")
+
+    def fresh(self, term: Term) -> str | None:
+        """What never equals another of its making, where this surely makes one."""
+        if term.form == "name":
+            return None
+        if term.form == "lambda":
+            return "a lambda"
+        name = self.absolute(term.name) if term.form == "call" else ""
+        if name == "float" and len(term.parts) == 1 and term.parts[0].value.name.lower() == "nan":
+            return "NaN"
+        if name.startswith("optax.") and name.rpartition(".")[2] in arrays.OPTIMIZERS:
+            return "an optax transformation"
+        return arrays.FRESH.get(name)
+
+    def _numbers(self, term: Term) -> Kind:
+        """What the numbers of a weak expression are."""
+        term, scope = self.follow(term)
+        kind, _ = scope.kind(term)
+        if kind.is_number:
+            return kind
+        if term.form == "call" and scope.absolute(term.name) in arrays.FLOATS:
+            return Kind.FLOAT
+        if term.form == "operation" and scope._is_widened(term):
+            return Kind.FLOAT
+        kinds = {scope._numbers(part) for part in scope._weak_parts(term)}
+        if kinds and kinds <= {Kind.INT, Kind.FLOAT}:
+            return Kind.FLOAT if Kind.FLOAT in kinds or term.name == "/" else Kind.INT
+        return Kind.UNKNOWN
+
+    def _weak_parts(self, term: Term) -> list[Term]:
+        """The parts that a weak expression has its type from."""
+        if term.form != "call":
+            return [part.value for part in term.parts]
+        name = self.absolute(term.name)
+        given = [call for position, word in arrays.WEAK_OF.get(name, ()) if (call := term.argument(position, word))]
+        if name in arrays.SEQUENCES:
+            return [part.value for sequence in given for part in sequence.parts]
+        return given
+
+    def _last_argument(self, term: Term, locate: Locate) -> Location | None:
+        if term.form != "call" or not term.parts:
+            return None
+        name = self.absolute(term.name)
+        takes = name in arrays.DTYPE_AT and not self._has_dtype(term, name)
+        return locate(term.parts[-1].value.node) if takes else None
 
     def is_weak(self, term: Term) -> bool:
         """Surely a Python number or a weakly typed array."""
@@ -150,12 +224,37 @@ class Scope:
             case "name":
                 return scope.absolute(term.name) in arrays.CONSTANTS
             case "operation":
-                return bool(term.name) and all(scope.is_weak(part.value) for part in term.parts)
+                weak = all(scope.is_weak(part.value) for part in term.parts)
+                return bool(term.name) and (weak or scope._is_widened(term))
             case "choice":
                 return all(scope.is_weak(part.value) for part in term.parts)
             case "call":
                 return scope._is_weak_call(term)
         return False
+
+    def _is_widened(self, term: Term) -> bool:
+        """An int array that meets a Python float, or a weak one: a weak float."""
+        others = [part.value for part in term.parts if not self.is_weak(part.value)]
+        floats = any(self._numbers(part.value) is Kind.FLOAT for part in term.parts)
+        return floats and all(self._is_int_array(other) for other in others)
+
+    def _is_int_array(self, term: Term) -> bool:
+        """Surely a strong array of ints."""
+        term, scope = self.follow(term)
+        if term.form == "operation":
+            inner = [part.value for part in term.parts]
+            ints = [scope._is_int_array(each) for each in inner]
+            is_int = all(ok or scope.kind(each)[0] is Kind.INT for ok, each in zip(ints, inner, strict=True))
+            return term.name not in ("", "/") and any(ints) and is_int
+        name = scope.absolute(term.name) if term.form == "call" else ""
+        if name in arrays.INTS:
+            return True
+        dtype = term.keyword("dtype")
+        if dtype is not None:
+            return name in arrays.MAKERS and scope.absolute(dtype.name) in {*arrays.INTS, "int"}
+        kinds = [scope.kind(each)[0] for each in term.positional]
+        counts = kinds == [Kind.UNKNOWN] or all(kind is Kind.INT for kind in kinds)
+        return name == "jax.numpy.arange" and bool(kinds) and not term.starred and counts
 
     def _is_weak_call(self, call: Term) -> bool:
         name = self.absolute(call.name)
@@ -198,9 +297,16 @@ class Scope:
         inner = scope._strip(binding.term)
         if inner.form in ("name", "subscript"):
             return scope.buffer(inner)
+        if scope._is_on_host(inner):
+            return None
         if scope._holds_arrays(inner) or (inner.form == "call" and is_params(head)):
             return f"{scope.identity}:{head}"
         return None
+
+    def _is_on_host(self, term: Term) -> bool:
+        """NumPy arrays, which have no buffer of a device."""
+        is_fetched = term.form == "call" and self.absolute(term.name) == "jax.device_get"
+        return is_fetched or self.kind(term)[0] is Kind.NUMPY
 
     def _owner(self, name: str) -> str:
         found = self.find(name.partition(".")[0])
@@ -237,7 +343,7 @@ class Scope:
         term, scope = self.follow(term)
         match term.form:
             case "call":
-                made = scope.absolute(term.name) in arrays.MAKERS
+                made = scope.absolute(term.name) in arrays.MAKERS and not scope._is_on_host(term)
                 return made or (term.last == "init" and bool(term.parts))
             case "dict" | "tuple" | "list":
                 return any(scope._holds_arrays(part.value) for part in term.parts)

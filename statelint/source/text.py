@@ -32,11 +32,13 @@ class Text:
     Args:
         path: as the user gave it, for locations.
         content: decoded, without a byte order mark.
+        encoding: by which it was decoded.
     """
 
-    def __init__(self, path: str, content: str) -> None:
+    def __init__(self, path: str, content: str, encoding: str = "utf-8") -> None:
         self.path = path
         self.content = content
+        self.encoding = encoding
         self.lines = _NEWLINE.split(content)
 
     def segment(self, first: int, last: int) -> str:
@@ -76,7 +78,7 @@ def decode(path: str, data: bytes) -> Text | SyntaxFault:
         return SyntaxFault(Location(path, line), f"not valid {_plain(error.encoding)}: byte {data[error.start]:#04x}")
     except (LookupError, ValueError) as error:
         return SyntaxFault(Location(path, 1), str(error))
-    return Text(path, content)
+    return Text(path, content, encoding)
 
 
 def _plain(encoding: str) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from statelint.diagnostics import Location
 from statelint.model.names import Names
 from statelint.model.source import Framework, Kind, StateField, StateItem, StateValue
-from statelint.source import flavours
+from statelint.source import arrays, flavours
 from statelint.source.classes import Entry, Known, entries_of
 from statelint.source.index import Index
+from statelint.source.likely import may_hold_arrays
+from statelint.source.mapping import mapping
 from statelint.source.outline import Outline
 from statelint.source.scope import Locate, Scope
 from statelint.source.terms import Term
@@ -23,20 +27,26 @@ class Context(msgspec.Struct, frozen=True):
         place: dotted, with all functions and classes around.
         cls: the class around, dotted.
         init: it is directly in a function that builds the first state.
+        made: of such a function, that its name speaks of nothing but the state.
         traced: what is built here is built while something is traced.
         bound: what the expression is bound to: a name, a key, a keyword.
         returned: the expression is what the function around returns.
         gives: the names that the function returns.
+        written: what is built here is written down, not carried.
+        mapped: the function that is mapped over the expression.
     """
 
     scope: Scope
     place: str = ""
     cls: str = ""
     init: bool = False
+    made: bool = False
     traced: bool = False
     bound: str = ""
     returned: bool = False
     gives: frozenset[str] = frozenset()
+    written: bool = False
+    mapped: Term | None = None
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -64,11 +74,13 @@ class Built(msgspec.Struct, frozen=True):
 
     Attributes:
         source: the name of what it was replaced from.
+        keyed: the fields are keys of a dict, which is a state.
     """
 
     entries: list[Entry]
     known: Known | None
     source: str = ""
+    keyed: bool = False
 
 
 class Values:
@@ -86,9 +98,12 @@ class Values:
         if term.form == "call" and term.positional:
             return None
         leaves = tuple(self._flatten(term, "", "", None, context, top=True))
-        if not leaves or any(context.scope.kind(leaf.term)[0] is Kind.STRING for leaf in leaves):
+        if not leaves or context.written:
             return None
-        if not self._is_named(term, context) and not _is_first(leaves, context):
+        is_first = _is_first(leaves, context)
+        if any(context.scope.kind(leaf.term)[0] is Kind.STRING for leaf in leaves) and not (is_first and context.made):
+            return None  # a record, unless it is surely a state
+        if not is_first and not (self._is_named(term, context) and self._may_hold_arrays(leaves, context)):
             return None
         return Draft(term, _SHORT[term.form], leaves, context, None, is_state=True)
 
@@ -99,14 +114,19 @@ class Values:
         keys = [part.name for part in term.parts if part.name is not None]
         return self.names.is_state(context.bound) or self.names.is_state_dict(keys)
 
+    def _may_hold_arrays(self, leaves: Sequence[Leaf], context: Context) -> bool:
+        return any(may_hold_arrays(leaf.name, leaf.term, context.scope, self.names) for leaf in leaves)
+
     def _of_class(self, term: Term, context: Context) -> Draft | None:
-        built = self._constructed(term, context) or self._replaced(term, context)
+        built = self._constructed(term, context) or self._replaced(term, context) or self._given(term, context)
         if built is None:
             return None
         leaves = tuple(
-            leaf for name, value, field in built.entries for leaf in self._flatten(value, name, name, field, context)
+            leaf
+            for name, value, field in built.entries
+            for leaf in self._flatten(value, f"[{name!r}]" if built.keyed else name, name, field, context)
         )
-        is_state = built.known is not None and built.known.cls.is_state
+        is_state = built.keyed or (built.known is not None and built.known.cls.is_state)
         is_state = is_state or self.names.is_state(built.source) or self.names.is_state(context.bound)
         is_state = is_state or _is_first(leaves, context)
         return Draft(term, term.name.lstrip("."), leaves, context, built.known, is_state)
@@ -130,6 +150,58 @@ class Values:
         known = self._class_of(source, context)
         entries = entries_of({} if known is None else known.by_name, term.parts)
         return Built(entries, known, source.last if source.form == "name" else "")
+
+    def _given(self, term: Term, context: Context) -> Built | None:
+        """`eqx.tree_at(where, x, value)`, `eqx.nn.StateIndex(value)`, `hk.set_state(name, value)`."""
+        name = context.scope.absolute(term.name)
+        if name in flavours.TREE_AT:
+            return self._put(term, context)
+        if name in flavours.STATE_INDEXES:
+            value = term.argument(0, "init")
+            return Built([("init", value, None)], None) if value is not None else None
+        if name not in flavours.HAIKU_STATES:
+            return None
+        key, value = term.argument(0, "name"), term.argument(*flavours.HAIKU_STATES[name])
+        if name == "haiku.get_state":
+            value = value.parts[0].value if value is not None and value.form == "lambda" else None
+        is_told = key is not None and key.form == "string" and value is not None
+        return Built([(key.name, value, None)], None, keyed=True) if is_told and key and value else None
+
+    def _put(self, term: Term, context: Context) -> Built | None:
+        where, source, value = (term.argument(at, word) for at, word in enumerate(("where", "pytree", "replace")))
+        if where is None or source is None or value is None or where.form != "lambda" or not where.name:
+            return None
+        known = self._class_of(source, context)
+        places = _elements(where.parts[0].value)
+        values = _elements(value) if len(places) > 1 else [value]
+        entries = [
+            (place.name.partition(".")[2], given, known.by_name.get(place.name.partition(".")[2]) if known else None)
+            for place, given in zip(places, values, strict=False)
+            if place.form == "name" and place.name.startswith(f"{where.name}.")
+        ]
+        return Built(entries, known, source.last if source.form == "name" else "") if entries else None
+
+    def is_kept(self, term: Term, context: Context) -> bool:
+        """A call that puts a leaf into a state wherever it stands, in a trace too."""
+        return term.form == "call" and context.scope.absolute(term.name) in flavours.HAIKU_STATES
+
+    def attributes(self, node: object, settings: Sequence[tuple[str, Term]], context: Context) -> Draft | None:
+        """What a constructor of a pytree class sets: `self.scale = ...`."""
+        known = self.index.known(self.outline, context.cls) if context.cls else None
+        if known is None:
+            return None
+        fields = known.by_name
+        if known.cls.framework == "flax.nnx":
+            held = [(name, term.argument(0, "value")) for name, term in settings if self._is_variable(term, context)]
+            leaves = [Leaf(name, name, value, None) for name, value in held if value is not None]
+        else:
+            leaves = [Leaf(name, name, term, fields[name]) for name, term in settings if name in fields]
+        term = Term("other", node)
+        is_nnx = known.cls.framework == "flax.nnx"
+        return Draft(term, known.cls.short_name, tuple(leaves), context, None if is_nnx else known, known.cls.is_state)
+
+    def _is_variable(self, term: Term, context: Context) -> bool:
+        return term.form == "call" and context.scope.absolute(term.name) in flavours.NNX_VARIABLES
 
     def _class(self, name: str, context: Context) -> Known | None:
         """The pytree class that a name stands for; none when the name is a local value."""
@@ -182,8 +254,8 @@ class Values:
             return None
         is_dict = term.form == "dict" or (term.form == "call" and term.name == "dict" and not term.positional)
         if is_dict and all(part.name is not None or part.starred for part in term.parts):
-            named = entries_of({}, term.parts)
-            return [(f"[{name!r}]", name, value, None) for name, value, _ in named]
+            last = {name: value for name, value, _ in entries_of({}, term.parts)}
+            return [(f"[{name!r}]", name, value, None) for name, value in last.items()]
         if term.form in ("tuple", "list") and not term.starred:
             return [(f"[{at}]", "", part.value, None) for at, part in enumerate(term.parts)]
         if term.form == "call" and not top:
@@ -195,6 +267,8 @@ class Values:
     def tells(self, draft: Draft) -> bool:
         """Some rule may speak of it; no other's places are looked up, since that costs as much as a parse."""
         scope = draft.context.scope
+        if any(self._refused(leaf.term, draft.context) for leaf in draft.leaves):
+            return True
         buffers = [scope.buffer(leaf.term) for leaf in draft.leaves]
         shared = [buffer for buffer in buffers if buffer is not None]
         if len(shared) > len(set(shared)):
@@ -204,16 +278,26 @@ class Values:
             is_static = leaf.field is not None and leaf.field.static
             if kind.is_number or scope.is_weak(leaf.term) or (is_static and kind is not Kind.UNKNOWN):
                 return True
+            if scope.fresh(leaf.term) is not None:
+                return True
         return False
 
     def finish(self, draft: Draft, locate: Locate) -> StateValue:
         """The value with its places."""
         scope, read = draft.context.scope, self.outline.text.read
+
+        def find(node: object) -> Location:
+            """What a dict is given later was read by `ast`."""
+            return self.outline.text.at(node) if isinstance(node, ast.expr) else locate(node)
+
+        change = mapping(draft.context.mapped, scope)
         items = tuple(
             StateItem(
                 path=leaf.path,
                 name=leaf.name,
-                value=scope.express(leaf.term, locate, read),
+                value=msgspec.structs.replace(
+                    change(scope.express(leaf.term, find, read)), refused=self._refused(leaf.term, draft.context)
+                ),
                 field=leaf.field,
                 counter=self.names.is_counter(leaf.name),
             )
@@ -231,6 +315,19 @@ class Values:
             donates=self.outline.donates,
         )
 
+    def _refused(self, term: Term, context: Context) -> str:
+        """What a leaf is, in the words of a message, where jit takes no such thing."""
+        meant, scope = context.scope.follow(term)
+        kind, _ = scope.kind(meant)
+        if kind in (Kind.STRING, Kind.SET):
+            return f"the {kind.value}"
+        if meant.form != "call" or not meant.name or meant.name.startswith("."):
+            return ""
+        name = scope.absolute(meant.name)
+        if name in arrays.NO_CONTAINERS:
+            return f"the {name.rpartition('.')[2]}"
+        return self.index.stranger(self.outline, meant.name, context.place) if name else ""
+
     def _framework(self) -> Framework:
         """Whose jit a class or dict of no framework goes to; nnx.jit traces its leaves as plain jit does."""
         return "equinox" if self.outline.jits == {"equinox"} else "jax"
@@ -239,6 +336,10 @@ class Values:
 def _is_first(leaves: Sequence[Leaf], context: Context) -> bool:
     """The first state: what a function that builds it returns, with an array in it."""
     return context.init and context.returned and any(context.scope.holds_arrays(leaf.term) for leaf in leaves)
+
+
+def _elements(term: Term) -> list[Term]:
+    return [part.value for part in term.parts] if term.form in ("tuple", "list") else [term]
 
 
 _SHORT = {"dict": "{...}", "tuple": "(...)", "call": "dict(...)"}

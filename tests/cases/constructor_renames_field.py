@@ -5,8 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-SOURCE = ()
-PROBE = ("SL902",)
+SOURCE = ("SL604",)
+PROBE = ("SL604",)
 
 
 @jax.tree_util.register_dataclass

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-SOURCE = ()
+SOURCE = ("SL301",)
 PROBE = ("SL301",)
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-SOURCE = ()
+SOURCE = ("SL301",)
 PROBE = ("SL301",)
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import optax
 from flax.training.train_state import TrainState
 
-SOURCE = ()
+SOURCE = ("SL205",)
 PROBE = ("SL202",)
 
 

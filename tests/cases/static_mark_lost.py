@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-SOURCE = ()
+SOURCE = ("SL605",)
 PROBE = ("SL902",)
 
 

@@ -34,7 +34,8 @@ def read(source: str | bytes, path: str = "train.py") -> Reading:
 
 
 def findings(reading: Reading) -> list[tuple[str, int, int]]:
-    return [(each.code, each.location.line, each.location.column) for each in rules.in_source(reading.parts)]
+    found = [each for each in rules.in_source(reading.parts) if rules.load()[each.code].rule.default]
+    return [(each.code, each.location.line, each.location.column) for each in found]
 
 
 def lint_tree(folder: Path, files: dict[str, str], *linted: str) -> list[str]:

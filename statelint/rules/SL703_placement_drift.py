@@ -1,0 +1,54 @@
+"""A leaf comes back at another place than it went in: committed to a device where it was not, or sharded otherwise.
+
+## What it does
+Reads where the arrays of the state are: from the arrays themselves, from placeholders with a sharding, or from the
+`jax.device_put` of the factory. Then it follows them: one committed input commits every output.
+
+## What JAX does
+The sharding of each array, and whether it is committed, are part of the key of jit's cache. Measured: a step that
+is given one committed and one uncommitted array compiles again at call 2, without a second trace, and
+`jax.explain_cache_misses` says nothing of it. So does a step whose parameters live on a mesh while its counter is
+an ordinary scalar: after call 1 the counter is on the mesh, too.
+
+## Example
+```python
+state = {"params": jax.device_put(params, sharding), "step": jnp.zeros((), jnp.int32)}
+```
+
+## Use instead
+Place the whole state:
+
+```python
+state = {"params": jax.device_put(params, sharding), "step": jax.device_put(jnp.zeros((), jnp.int32), replicated)}
+```
+
+or build it in a jitted function with `out_shardings`; without a mesh, place nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from statelint.diagnostics import Diagnostic, Severity
+from statelint.model.trace import StepTrace
+from statelint.rules import Rule
+
+RULE = Rule("SL703", "placement-drift", Severity.WARNING)
+
+
+def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
+    """Leaves that move: one finding for all, at the first of them."""
+    moved = [leaf for leaf in trace.leaves if leaf.moves]
+    if moved:
+        first, move = moved[0], moved[0].moves[0]
+        others = f", and so do {len(moved) - 1} other leaves" if len(moved) > 1 else ""
+        what = f"{first.label} goes into call {move.call} {move.before} and comes out {move.after}{others}"
+        message = f"{what}: {trace.cost(first.path)}"
+        yield RULE.at(trace.at(first.placed, first.made), message, field=first.path)
+    # A checkpoint that is restored for real may commit what was free.
+    restored = [
+        extra for extra in trace.extras if extra.call is None and extra.is_move and extra.before == "uncommitted"
+    ]
+    if restored and not moved:
+        message = f"a restore brings {restored[0].label} back {restored[0].after}, where it was uncommitted"
+        yield RULE.at(trace.at(restored[0].at), f"{message}: one more executable", field=restored[0].path)
