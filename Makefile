@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs rule clean
 
 demo: $(VENV)/.demo
 	cd fixtures/demo && ../../$(BIN)/statelint check --exit-zero --python ../../$(BIN)/python
@@ -19,6 +19,9 @@ lint: $(VENV)/.dev
 
 docs: $(VENV)/.demo
 	$(BIN)/python docs/write_rules.py
+
+rule:
+	@$(PYTHON) docs/new_rule.py '$(CODE)' '$(NAME)'
 
 clean:
 	rm -rf $(VENV)

@@ -1,23 +1,26 @@
 """statelint: a linter for JAX state trees.
 
-Importing this imports neither jax nor libcst, only the standard library; a probe declared in a module costs
-that module nothing.
+Importing this imports nothing but what is asked of it, and for a probe only the standard library: one declared in
+a module costs that module nothing.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from statelint.probe.declare import Probe
-
 if TYPE_CHECKING:
     from statelint.api import assert_stable, check, trace
+    from statelint.probe.declare import Probe
 
 __version__ = "0.1.0"
 __all__ = ["Probe", "__version__", "assert_stable", "check", "trace"]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "Probe":
+        from statelint.probe import declare
+
+        return declare.Probe
     if name in ("assert_stable", "check", "trace"):
         from statelint import api
 

@@ -45,11 +45,51 @@ class Related(msgspec.Struct, frozen=True):
     message: str
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """A text to put in the place of another.
+
+    Attributes:
+        at: what it takes the place of; an empty range inserts.
+        text: where a module is named in braces (`{jax.numpy}.zeros(3)`), the name by which the file calls it is
+            put there, and imported where it is not yet. A newline becomes what ends the lines of the file.
+    """
+
+    at: Location
+    text: str
+
+
 class Fix(msgspec.Struct, frozen=True):
-    """How to write it instead. ``safe``: the program's results do not change."""
+    """How to write it instead.
+
+    Attributes:
+        safe: the program's results do not change, and no aval does but for its weak type.
+        edits: what `--fix` writes, all of it or nothing; without any, the fix is advice.
+    """
 
     safe: bool
     message: str
+    edits: tuple[Edit, ...] = ()
+
+
+def replace(at: Location, text: str) -> tuple[Edit, ...]:
+    """Put a text in the place of what stands there."""
+    return (Edit(at, text),)
+
+
+def wrap(at: Location, before: str, after: str) -> tuple[Edit, ...]:
+    """Put a text before and one after what stands there, which is kept as it is."""
+    return (*insert_before(at, before), *insert_after(at, after))
+
+
+def insert_before(at: Location, text: str) -> tuple[Edit, ...]:
+    """Put a text before what stands there."""
+    return (Edit(Location(at.path, at.line, at.column, at.line, at.column), text),)
+
+
+def insert_after(at: Location, text: str) -> tuple[Edit, ...]:
+    """Put a text after what stands there."""
+    line, column = at.end_line or at.line, at.end_column or at.column
+    return (Edit(Location(at.path, line, column, line, column), text),)
 
 
 class Diagnostic(msgspec.Struct, frozen=True):

@@ -142,7 +142,7 @@ class _Search:
         if os.path.isdir(path):
             self._walk(self._top(path))
         elif not os.path.exists(path):
-            self.errors.append(f"{path}: no such file or folder")
+            self.errors.append(f"{path or repr(path)}: no such file or folder")
         elif path.endswith(".ipynb"):
             self.errors.append(f"{path}: notebooks are not checked")
         else:

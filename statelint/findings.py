@@ -7,15 +7,47 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic
+from statelint.diagnostics import Diagnostic, Fix
+from statelint.model.trace import LeafTrace
 
 WEAK = frozenset({"SL101", "SL102", "SL103"})
 """A leaf made weak: what the source sees of it."""
 
-DEARER = {"SL202": frozenset({"SL201"}), "SL302": WEAK, "SL303": WEAK, "SL304": WEAK}
-"""What a probe sees happen to a leaf or static field, and what the source may say of the very same: the cheaper
-finding is part of the dearer one.
+DEARER = {"SL202": frozenset({"SL201"}), **dict.fromkeys(["SL302", "SL303", "SL304", *WEAK], WEAK)}
+"""What a probe says of a leaf or static field, and what the source may say of the very same: the cheaper finding is
+part of the dearer one, and of how a leaf came to be weak the probe knows best.
 """
+
+
+SHARED = "SL401"
+"""Two leaves in one buffer: what the source sees of it."""
+
+
+def unrefuted(seen: Iterable[Diagnostic], leaves: Iterable[LeafTrace]) -> list[Diagnostic]:
+    """What the source says, but for that which probes show to be false of the very leaves that it is about.
+
+    The source does not see all that happens to a value; of what no probe saw, it has the last word.
+
+    Args:
+        leaves: those of all probes, with their paths as findings give them.
+    """
+    placed: dict[tuple[str, int], list[LeafTrace]] = {}
+    for leaf in leaves:
+        if leaf.placed is not None:
+            placed.setdefault((leaf.placed.path, leaf.placed.line), []).append(leaf)
+    return [finding for finding in seen if not _refuted(finding, placed.get(_line(finding), ()))]
+
+
+def _refuted(finding: Diagnostic, leaves: Iterable[LeafTrace]) -> bool:
+    """Whether these leaves, placed at its line, show that a finding of the source is false."""
+    name = _last_name(finding)
+    if finding.code in WEAK:
+        named = [leaf for leaf in leaves if leaf.name == name]
+        return bool(named) and all(leaf.aval is not None and not leaf.aval.weak for leaf in named)
+    if finding.code == SHARED:
+        below = [leaf for leaf in leaves if name and name in _names(leaf.path)]
+        return bool(below) and all(leaf.shares is None for leaf in below)
+    return False
 
 
 def confirmed(seen: Iterable[Diagnostic], traced: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -42,9 +74,13 @@ def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def distinct(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """In order of place, each once: two probes may meet one fault."""
-    first = {finding.sort_key: finding for finding in reversed(list(findings))}
-    return tuple(sorted(first.values(), key=_order))
+    """In order of place, each once: two probes may meet one fault, which then has the related places of both."""
+    once: dict[tuple[object, ...], Diagnostic] = {}
+    for finding in findings:
+        first = once.setdefault(finding.sort_key, finding)
+        related = tuple(dict.fromkeys((*first.related, *finding.related)))
+        once[finding.sort_key] = msgspec.structs.replace(first, related=related)
+    return tuple(sorted(once.values(), key=_order))
 
 
 def _is_part(source: Diagnostic, probe: Diagnostic) -> bool:
@@ -68,12 +104,24 @@ def _joined(probe: Diagnostic, source: Diagnostic | None) -> Diagnostic:
     # The source knows where on the line the expression begins and ends.
     is_one_line = (source.location.path, source.location.line) == (probe.location.path, probe.location.line)
     location = source.location if is_one_line else probe.location
-    return msgspec.structs.replace(probe, detector="both", location=location, fix=probe.fix or source.fix)
+    return msgspec.structs.replace(probe, detector="both", location=location, fix=_better(probe.fix, source.fix))
+
+
+def _better(probe: Fix | None, source: Fix | None) -> Fix | None:
+    """The fix that can be made, else the probe's advice."""
+    return source if source is not None and (source.edits or probe is None) else probe
 
 
 def _last_name(finding: Diagnostic) -> str:
-    names = re.findall(r"[^\W\d]\w*", finding.field or "")
-    return names[-1] if names else ""
+    return next(reversed(_names(finding.field or "")), "")
+
+
+def _names(path: str) -> list[str]:
+    return re.findall(r"[^\W\d]\w*", path)
+
+
+def _line(finding: Diagnostic) -> tuple[str, int]:
+    return (finding.location.path, finding.location.line)
 
 
 def _by_code_and_line(findings: Iterable[Diagnostic]) -> dict[tuple[str, str, int], list[Diagnostic]]:

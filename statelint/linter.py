@@ -5,54 +5,24 @@ from __future__ import annotations
 import functools
 import io
 import os
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 from pathspec import GitIgnoreSpec
 
-from statelint import discovery, findings, rules
-from statelint.config import Config, ProbeTable, resolve, shown, unknown_rules
+from statelint import baseline, discovery, findings, fixing, probing, rules
+from statelint.baseline import Baseline
+from statelint.config import Config, shown
 from statelint.diagnostics import Diagnostic, Location, Related
 from statelint.model.names import Names
 from statelint.model.source import SyntaxFault
-from statelint.model.trace import ProbeFailure, ProbeSite, StepTrace
+from statelint.model.trace import LeafTrace, StepTrace
+from statelint.options import Options, UsageError
+from statelint.probing import Declared, Outcome
 from statelint.report.base import ProbeReport, Report
+from statelint.selectors import resolve, severities, unknown_rules
 from statelint.source.project import Project, Reading
 from statelint.suppressions import UNUSED, Ignores
-
-NOT_CHECKED = ("SL900", "SL902")
-"""The rules that say that something was not checked: they run unless they are ignored by their codes."""
-
-Outcome = StepTrace | ProbeFailure
-
-
-class UsageError(Exception):
-    """What keeps a run from doing its work: one line each."""
-
-    def __init__(self, lines: Iterable[str]) -> None:
-        self.lines = tuple(lines)
-        super().__init__("\n".join(self.lines))
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is asked beyond its configuration.
-
-    Attributes:
-        select: rules to run, in place of the configured ones.
-        extend_select: rules to run besides.
-        ignore: rules not to run besides the configured ones.
-        probe: run the declared probes.
-        python: the interpreter to run them under, in place of the configured one.
-    """
-
-    select: tuple[str, ...] = ()
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    probe: bool = True
-    python: str | None = None
 
 
 def rule_names() -> dict[str, str]:
@@ -66,30 +36,72 @@ def run(paths: Sequence[str], config: Config, options: Options) -> Report:
     Raises:
         UsageError: an option, a path or an interpreter is wrong.
     """
-    enabled = _selection(config, options)
+    scope = _Scope(config, options)
+    known = baseline.load(config, renew=options.renew_baseline)
     texts = _Texts()
-    readings = _read_sources(_find(paths or (".",), config), config, texts)
-    sites = _declared(readings, config)
-    outcomes = _probe(sites, config, options) if options.probe and sites else []
+    files = read_files(paths, config)
+    readings = _read_sources(files, config, texts)
+    declared = probing.declared(readings, config)
+    asked = probing.asked_for(declared, paths, (path for path, _ in files), config) if options.probe else []
+    outcomes = probing.run(asked, config, options) if asked else []
+    left = len(declared) - len(asked)
     paths_shown = _Paths(reading.path for reading in readings)
 
-    scope = _Scope(enabled, config)
-    seen = [finding for reading in readings for finding in rules.in_source(reading.parts)]
+    seen = [each for reading in readings for each in rules.in_source(reading.parts) if scope.holds(each)]
     traced = [paths_shown.apply(finding) for outcome in outcomes for finding in _judge(outcome, config)]
-    merged = findings.confirmed(filter(scope.holds, seen), filter(scope.holds, traced))
+    tenable = findings.unrefuted(seen, _leaves(outcomes, paths_shown))
+    merged = findings.confirmed(tenable, filter(scope.holds, traced))
 
     comments = _Comments(texts)
-    loud = [finding for finding in merged if not comments.of(finding.location.path).silence(finding)]
+    for finding in seen:
+        comments.silence(finding)  # a comment on what a probe refutes has its use where no probe runs
+    silenced = [finding for finding in merged if comments.silence(finding)]
+    loud = [finding for finding in findings.dearest(merged) if not (silenced and comments.silence(finding))]
     reports = tuple(_probe_report(outcome, paths_shown) for outcome in outcomes)
-    idle = _unused(readings, comments, scope, _Probed(reports, asked=options.probe))
+    probed = _Probed(reports, all_ran=options.probe and not left)
+    idle = _unused(readings, comments, scope, probed)
+    found = findings.distinct(map(scope.weighed, [*loud, *filter(scope.holds, idle)]))
+    is_complete = not left and all(report.executables is not None for report in reports)
+    judged = _judged(readings, scope, is_complete=is_complete)
+    if options.renew_baseline:
+        known = _renewed(known, found, judged)
+    remaining = tuple(known.beyond(found))
     return Report(
-        diagnostics=findings.distinct([*findings.dearest(loud), *filter(scope.holds, idle)]),
+        diagnostics=remaining,
+        hidden=len(found) - len(remaining),
+        stale=known.stale(found, judged),
         files=len(readings),
         unparsed=sum(map(_is_unparsed, readings)),
         probes=reports,
-        probes_left=0 if options.probe else len(sites),
+        probes_left=left,
         source=texts.lines,
         pages={code: rules.DOCS.format(code=code) for code in rules.load()},
+        edits=fixing.Editor(files).edits,
+    )
+
+
+def source_findings(files: Sequence[tuple[str, bytes]], config: Config, options: Options) -> list[Diagnostic]:
+    """What is to be said of these files, given by path and content, as far as the source shows it."""
+    scope, texts = _Scope(config, options), _Texts()
+    comments = _Comments(texts)
+    seen = (finding for reading in _read_sources(files, config, texts) for finding in rules.in_source(reading.parts))
+    loud = [finding for finding in seen if scope.holds(finding) and not comments.silence(finding)]
+    return baseline.load(config).beyond(findings.distinct(loud))
+
+
+def run_probes(declared: Sequence[Declared], config: Config, options: Options) -> Report:
+    """Run these probes, and nothing else: what the source shows of the same files is left out."""
+    scope, comments = _Scope(config, options), _Comments(texts := _Texts())
+    outcomes = probing.run(declared, config, options)
+    paths = _Paths(())
+    traced = [paths.apply(finding) for outcome in outcomes for finding in _judge(outcome, config)]
+    held = findings.dearest(list(filter(scope.holds, traced)))
+    loud = [finding for finding in held if not comments.silence(finding)]
+    return Report(
+        diagnostics=tuple(baseline.load(config).beyond(findings.distinct(map(scope.weighed, loud)))),
+        files=0,
+        probes=tuple(_probe_report(outcome, paths) for outcome in outcomes),
+        source=texts.lines,
     )
 
 
@@ -110,18 +122,22 @@ def _selection(config: Config, options: Options) -> frozenset[str]:
     default = [] if selected is not None else [code for code, module in rules.load().items() if module.rule.default]
     extended = options.extend_select if options.select else (*config.extend_select, *options.extend_select)
     wanted, unwanted = [*(selected or ()), *extended], [*config.ignore, *options.ignore]
+    if not wanted and not default:
+        raise UsageError([f"{config.file}: select: no rule is selected"])
     if not resolve(wanted, unwanted, names, start=default):
         raise UsageError(["no rule is left to run: all that are selected are ignored too"])
-    always = [code for code in NOT_CHECKED if code in names]
+    # What says that something was not checked runs unless it is ignored by its code.
+    always = [code for code in baseline.NOT_CHECKED if code in names]
     return resolve([*wanted, *always], unwanted, names, start=default)
 
 
 class _Scope:
     """The codes that run in a file: the selected ones without its `per-file-ignores`."""
 
-    def __init__(self, enabled: frozenset[str], config: Config) -> None:
+    def __init__(self, config: Config, options: Options) -> None:
         names = rule_names()
-        self._enabled = enabled
+        self._enabled = _selection(config, options)
+        self._severities = severities(config.severity, names)
         self._root = os.path.realpath(config.root)
         self._ignores = [
             (
@@ -143,6 +159,11 @@ class _Scope:
     def holds(self, finding: Diagnostic) -> bool:
         """Whether its rule runs in its file."""
         return finding.code in self.of(finding.location.path)
+
+    def weighed(self, finding: Diagnostic) -> Diagnostic:
+        """With the severity that the configuration gives to its rule."""
+        severity = self._severities.get(finding.code, finding.severity)
+        return msgspec.structs.replace(finding, severity=severity)
 
 
 # --- source ---------------------------------------------------------------------------------------------
@@ -171,7 +192,12 @@ class _Texts:
         return [line.rstrip("\n") for line in io.StringIO(self.of(path), newline=None)]
 
 
-def _find(paths: Sequence[str], config: Config) -> tuple[str, ...]:
+def find_files(paths: Sequence[str], config: Config) -> tuple[str, ...]:
+    """The files under these paths that the configuration leaves in.
+
+    Raises:
+        UsageError: a path is wrong.
+    """
     exclude = discovery.EXCLUDE if config.exclude is None else config.exclude
     found = discovery.find(
         paths,
@@ -184,10 +210,15 @@ def _find(paths: Sequence[str], config: Config) -> tuple[str, ...]:
     return found.files
 
 
-def _read_sources(paths: Iterable[str], config: Config, texts: _Texts) -> list[Reading]:
+def read_files(paths: Sequence[str], config: Config) -> list[tuple[str, bytes]]:
+    """The files under these paths, or under the current folder, with their content.
+
+    Raises:
+        UsageError: a path is wrong, or a file cannot be read.
+    """
     files: list[tuple[str, bytes]] = []
     errors: list[str] = []
-    for path in paths:
+    for path in find_files(paths or (".",), config):
         try:
             with open(path, "rb") as stream:
                 files.append((path, stream.read()))
@@ -195,6 +226,10 @@ def _read_sources(paths: Iterable[str], config: Config, texts: _Texts) -> list[R
             errors.append(f"{path}: cannot be read: {error.strerror}")
     if errors:
         raise UsageError(errors)
+    return files
+
+
+def _read_sources(files: Sequence[tuple[str, bytes]], config: Config, texts: _Texts) -> list[Reading]:
     readings = list(Project(_names(config)).read(files))
     for reading in readings:
         texts.learn(reading.path, reading.text)
@@ -208,65 +243,22 @@ def _is_unparsed(reading: Reading) -> bool:
 # --- probes ---------------------------------------------------------------------------------------------
 
 
-def _declared(readings: Iterable[Reading], config: Config) -> list[tuple[ProbeSite, str | None, ProbeTable | None]]:
-    """All declared probes: each with the file or with the table that declares it."""
-    in_code = [(site, os.path.realpath(reading.path), None) for reading in readings for site in reading.probes]
-    in_table = [(ProbeSite(table.name, Location(config.file or "", table.line)), None, table) for table in config.probe]
-    return [*in_code, *in_table]
-
-
-def _probe(
-    declared: Iterable[tuple[ProbeSite, str | None, ProbeTable | None]], config: Config, options: Options
-) -> list[Outcome]:
-    from statelint.probe import client
-
-    jobs = [
-        client.Job(site=site, file=file, table=None if table is None else _arguments(table))
-        for site, file, table in declared
-    ]
-    python = _interpreter(config, options)
-    outcomes = client.run(jobs, python=python, timeout=config.probe_timeout, root=config.root)
-    return sorted(outcomes, key=_declaration)
-
-
-def _declaration(outcome: Outcome) -> tuple[str, int, str]:
-    return (outcome.probe.at.path, outcome.probe.at.line, outcome.probe.name)
-
-
-def _arguments(table: ProbeTable) -> dict[str, Any]:
-    return {key: value for key, value in msgspec.to_builtins(table).items() if key != "line"}
-
-
-def _interpreter(config: Config, options: Options) -> str:
-    """The Python for the probes: asked for, configured, of the active virtual environment, or our own."""
-    if options.python is not None:
-        return _executable(options.python, "--python")
-    if config.python is not None:
-        path = os.path.join(config.root, config.python) if os.sep in config.python else config.python
-        return _executable(path, f"{config.file}: python")
-    active = os.environ.get("VIRTUAL_ENV")
-    if active:
-        folder = os.path.join(active, "Scripts" if os.name == "nt" else "bin")
-        return shutil.which("python", path=folder) or sys.executable
-    return sys.executable
-
-
-def _executable(command: str, said_by: str) -> str:
-    found = shutil.which(command)
-    if found is None:
-        raise UsageError([f"{said_by}: {command} is not an executable file"])
-    return os.path.abspath(found)
-
-
 def _judge(outcome: Outcome, config: Config) -> Iterator[Diagnostic]:
     """What the rules say of a probe's outcome, with what the configuration calls a state and a counter."""
     return rules.in_trace(outcome.named(_names(config)) if isinstance(outcome, StepTrace) else outcome)
 
 
+def _leaves(outcomes: Iterable[Outcome], paths: _Paths) -> Iterator[LeafTrace]:
+    """The leaves that the probes saw, with their places as findings give them."""
+    for outcome in outcomes:
+        for leaf in outcome.leaves if isinstance(outcome, StepTrace) else ():
+            yield msgspec.structs.replace(leaf, placed=leaf.placed and paths.at(leaf.placed))
+
+
 def _probe_report(outcome: Outcome, paths: _Paths) -> ProbeReport:
     at = outcome.probe.at
-    executables = outcome.executables if isinstance(outcome, StepTrace) else None
-    return ProbeReport(outcome.probe.name, paths.shown(at.path), at.line, executables)
+    executables, measured = (outcome.executables, outcome.measured) if isinstance(outcome, StepTrace) else (None, None)
+    return ProbeReport(outcome.probe.name, paths.shown(at.path), at.line, executables, measured)
 
 
 class _Paths:
@@ -282,10 +274,11 @@ class _Paths:
 
     def apply(self, finding: Diagnostic) -> Diagnostic:
         """The finding with all its paths as the user wrote them."""
-        related = tuple(Related(self._at(other.location), other.message) for other in finding.related)
-        return msgspec.structs.replace(finding, location=self._at(finding.location), related=related)
+        related = tuple(Related(self.at(other.location), other.message) for other in finding.related)
+        return msgspec.structs.replace(finding, location=self.at(finding.location), related=related)
 
-    def _at(self, location: Location) -> Location:
+    def at(self, location: Location) -> Location:
+        """A place with its path as the user wrote it."""
         return msgspec.structs.replace(location, path=self.shown(location.path))
 
 
@@ -299,16 +292,20 @@ class _Comments:
         self._texts = texts
         self.of = functools.cache(self._of)
 
+    def silence(self, finding: Diagnostic) -> bool:
+        """Whether a comment of its file silences a finding."""
+        return self.of(finding.location.path).silence(finding)
+
     def _of(self, path: str) -> Ignores:
         return Ignores(path, self._texts.of(path), rule_names())
 
 
 class _Probed:
-    """Where a probe's silence means something: not where one failed, and nowhere when all did."""
+    """Where a probe's silence means something: not where one failed, and nowhere when all did or one did not run."""
 
-    def __init__(self, reports: Sequence[ProbeReport], *, asked: bool) -> None:
+    def __init__(self, reports: Sequence[ProbeReport], *, all_ran: bool) -> None:
         self._failed = {report.path for report in reports if report.executables is None}
-        self._some = asked and not (reports and all(report.executables is None for report in reports))
+        self._some = all_ran and not (reports and all(report.executables is None for report in reports))
 
     def holds(self, path: str) -> bool:
         return self._some and path not in self._failed
@@ -325,3 +322,29 @@ def _unused(readings: Iterable[Reading], comments: _Comments, scope: _Scope, pro
             able = {code for code, module in modules.items() if traced or module.in_source}
             judged = able & scope.of(reading.path)
             yield from rules.in_source(ignores.unused(judged, complete=traced and default <= judged))
+
+
+# --- baseline -------------------------------------------------------------------------------------------
+
+
+def _judged(readings: Iterable[Reading], scope: _Scope, *, is_complete: bool) -> baseline.Judged:
+    """Which files and codes this run has judged; when some probe did not run, no code that a probe may find."""
+    linted = {os.path.realpath(reading.path) for reading in readings}
+
+    def judged(path: str, code: str) -> bool:
+        module = rules.load().get(code)
+        if module is None:
+            return True
+        return os.path.realpath(path) in linted and code in scope.of(path) and (is_complete or not module.in_trace)
+
+    return judged
+
+
+def _renewed(known: Baseline, found: Iterable[Diagnostic], judged: baseline.Judged) -> Baseline:
+    """The baseline with today's findings, written to its file."""
+    renewed = known.renewed(found, judged)
+    try:
+        renewed.write()
+    except OSError as error:
+        raise UsageError([f"{shown(known.file)}: cannot be written: {error.strerror}"]) from None
+    return renewed

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic, Location
+from statelint.diagnostics import Diagnostic, Edit, Location, insert_before
 from statelint.model.source import UnusedIgnore
 
 _MARKER = re.compile(r"statelint:|noqa", re.IGNORECASE)
@@ -25,11 +25,14 @@ class Ignore(msgspec.Struct, frozen=True):
     """One comment that silences.
 
     Attributes:
+        since: the line from which on it holds: its own, or the first of those that a backslash or a string of several
+            lines joins to it, none of which can bear a comment.
         codes: those that it silences; None: all.
         ours: it speaks to statelint alone, so that it is at fault when it silences nothing.
     """
 
     at: Location
+    since: int
     codes: tuple[str, ...] | None
     whole_file: bool = False
     ours: bool = True
@@ -39,7 +42,8 @@ class Ignore(msgspec.Struct, frozen=True):
         if finding.code == UNUSED or (self.codes is not None and finding.code not in self.codes):
             return False
         first = finding.location.line
-        return self.whole_file or first <= self.at.line <= (finding.location.end_line or first)
+        last = finding.location.end_line or first
+        return self.whole_file or (first <= self.at.line and self.since <= last)
 
 
 class Ignores:
@@ -88,18 +92,23 @@ class Ignores:
         return (comment, code) not in self._used and (code in judged or code not in self._rules)
 
 
+# --- reading them ---------------------------------------------------------------------------------------
+
+
 def _read(path: str, text: str, rules: Mapping[str, str]) -> Iterator[Ignore]:
     by_name = {name: code for code, name in rules.items()}
-    for line, column, comment in _comments(text):
+    lines = _Lines(text)
+    for line, (column, comment) in lines.comments.items():
+        since = lines.first_joined(line)
         for match in _OURS.finditer(comment):
             at, whole_file = _location(path, line, column, match), bool(match["file"])
-            yield Ignore(at, _codes(match["codes"], by_name), whole_file)
+            yield Ignore(at, since, _codes(match["codes"], by_name), whole_file)
         for match in _NOQA.finditer(comment):
             at, codes = _location(path, line, column, match), _codes(match["codes"], {})
             if codes is None:
-                yield Ignore(at, None, ours=False)
+                yield Ignore(at, since, None, ours=False)
             elif own := tuple(code for code in codes if _CODE.fullmatch(code)):
-                yield Ignore(at, own)
+                yield Ignore(at, since, own)
 
 
 def _codes(listed: str | None, by_name: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -114,21 +123,75 @@ def _location(path: str, line: int, column: int, match: re.Match[str]) -> Locati
     return Location(path, line, column + match.start(), line, column + match.end())
 
 
-def _comments(text: str) -> Iterator[tuple[int, int, str]]:
-    """Line, column (both from 1) and text of every comment."""
-    found: list[tuple[int, int, str]] = []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text, newline=None).readline):
-            if token.type == tokenize.COMMENT:
-                found.append((token.start[0], token.start[1] + 1, token.string))
-    except (tokenize.TokenError, SyntaxError):
-        # What Python cannot split into tokens still has lines, and a comment in it must not lose its say.
-        return _comments_by_line(text)
-    return iter(found)
+class _Lines:
+    """The lines of a text: the comments on them, and which of them go on in the next, so that they can have none.
+
+    Attributes:
+        comments: column (from 1) and text by the line.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.lines = list(io.StringIO(text, newline=None))
+        self.comments: dict[int, tuple[int, str]] = {}
+        self._joined: set[int] = set()
+        try:
+            self._tokenize()
+        except (tokenize.TokenError, SyntaxError):
+            # What Python cannot split into tokens still has lines, and a comment in it must not lose its say.
+            self._search()
+
+    def _tokenize(self) -> None:
+        starts: list[int] = []
+        for token in tokenize.generate_tokens(iter([*self.lines, ""]).__next__):
+            kind, first, last = tokenize.tok_name[token.type], token.start[0], token.end[0]
+            if kind == "COMMENT":
+                self.comments[first] = (token.start[1] + 1, token.string)
+            elif kind.endswith("STRING_START"):
+                starts.append(first)
+            elif kind == "STRING" or kind.endswith("STRING_END"):
+                self._joined.update(range(starts.pop() if starts and kind != "STRING" else first, last))
+        ends = (number for number, line in enumerate(self.lines, 1) if line.rstrip("\n").endswith("\\"))
+        self._joined.update(number for number in ends if number not in self.comments)
+
+    def _search(self) -> None:
+        self._joined.clear()
+        for number, line in enumerate(self.lines, 1):
+            start = line.find("#")
+            if start >= 0:
+                self.comments[number] = (start + 1, line[start:].rstrip("\n"))
+
+    def first_joined(self, line: int) -> int:
+        """The first of the lines that are joined to this one and end with it."""
+        while line - 1 in self._joined:
+            line -= 1
+        return line
+
+    def last_joined(self, line: int) -> int:
+        """The line in which this one ends."""
+        while line in self._joined:
+            line += 1
+        return line
 
 
-def _comments_by_line(text: str) -> Iterator[tuple[int, int, str]]:
-    for number, line in enumerate(io.StringIO(text, newline=None), 1):
-        start = line.find("#")
-        if start >= 0:
-            yield number, start + 1, line[start:].rstrip("\n")
+# --- writing them ---------------------------------------------------------------------------------------
+
+
+def added(path: str, text: str, findings: Iterable[Diagnostic]) -> tuple[Edit, ...]:
+    """The comments that silence these findings of a file; those that are there already are extended."""
+    lines = _Lines(text)
+    codes: dict[int, dict[str, None]] = {}
+    for finding in findings:
+        codes.setdefault(lines.last_joined(finding.location.line), {})[finding.code] = None
+    return tuple(edit for line, new in codes.items() for edit in _comment(path, lines, line, sorted(new)))
+
+
+def _comment(path: str, lines: _Lines, line: int, codes: Sequence[str]) -> tuple[Edit, ...]:
+    text = lines.lines[line - 1].rstrip("\n")
+    column, comment = lines.comments.get(line, (0, ""))
+    old = next((match for match in _OURS.finditer(comment) if match["codes"] is not None and not match["file"]), None)
+    if old is not None:
+        end = column + old.end("codes")
+        joint = ", " if old["codes"].strip() else ""
+        return insert_before(Location(path, line, end), f"{joint}{', '.join(codes)}")
+    end = len(text.rstrip()) + 1
+    return insert_before(Location(path, line, end), f"  # statelint: ignore[{', '.join(codes)}]")

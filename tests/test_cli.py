@@ -70,6 +70,14 @@ def test_exit_codes(project: Path, arguments: list[str], code: int) -> None:
             "no rule is left to run: all that are selected are ignored too",
         ),
         (["--output-format", "yaml"], "Invalid value for '--output-format': 'yaml' is not one of"),
+        (["--select", ""], "--select: '' names no rule"),
+        (["--ignore", "SL1", "--ignore", " ,"], "--ignore: ' ,' names no rule"),
+        (["--config", ""], "--config: '' names no file"),
+        (["--output-file", ""], "--output-file: '' names no file"),
+        (["--python", ""], "--python: '' names no file"),
+        (["--isolated", "--config", "x.toml"], "--config does not go with --isolated"),
+        ([""], "'': no such file or folder"),
+        (["new\nline.py"], "new\\nline.py: no such file or folder"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),
         (
             ["--output-file", "no/where.txt"],
@@ -98,6 +106,13 @@ def test_every_error_of_the_configuration_has_its_line(project: Path) -> None:
     ]
 
 
+def test_a_selection_of_nothing(project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.statelint]\nselect = []\n")
+    done = run(project)
+    assert (done.returncode, done.stderr) == (2, "statelint: error: pyproject.toml: select: no rule is selected\n")
+    assert run(project, "--extend-select", "SL901").returncode == 1
+
+
 def test_isolated_reads_no_configuration(project: Path) -> None:
     (project / "pyproject.toml").write_text("[tool.statelint]\nignore = ['SL901']\n")
     assert run(project).returncode == 0
@@ -106,7 +121,7 @@ def test_isolated_reads_no_configuration(project: Path) -> None:
 
 def test_a_folder_without_python_is_clean_and_says_so(tmp_path: Path) -> None:
     done = run(tmp_path)
-    assert (done.returncode, done.stdout) == (0, "All clean: 0 files checked\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing to check: no Python files\n")
     assert done.stderr == "statelint: warning: no Python files found under .\n"
 
 
@@ -239,6 +254,18 @@ def test_rule_page_and_table(tmp_path: Path) -> None:
     assert any(re.match(r"SL901 +unused-ignore +S +warning +An ignore comment", row) for row in rows)
 
 
+def test_the_rules_of_a_prefix(tmp_path: Path) -> None:
+    rows = run(tmp_path, "rule", "sl90").stdout.splitlines()[1:]
+    assert [row.split()[0] for row in rows if row.startswith("SL")] == ["SL900", "SL901", "SL902"]
+    listed = json.loads(run(tmp_path, "rule", "SL90", "--output-format", "json").stdout)
+    assert [rule["code"] for rule in listed] == ["SL900", "SL901", "SL902"]
+
+
+def test_pages_without_docstrings(tmp_path: Path) -> None:
+    page = run(tmp_path, "rule", "SL901").stdout
+    assert run(tmp_path, "rule", "SL901", PYTHONOPTIMIZE="2", PYTHONDONTWRITEBYTECODE="1").stdout == page
+
+
 def test_rules_as_json(tmp_path: Path) -> None:
     listed = json.loads(run(tmp_path, "rule", "--output-format", "json").stdout)
     assert [rule["code"] for rule in listed] == sorted(rule["code"] for rule in listed)
@@ -291,6 +318,87 @@ def test_a_full_disk_is_an_error(project: Path) -> None:
         2,
         "statelint: error: the report cannot be written: No space left on device\n",
     )
+
+
+def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """A command with `statelint` in it."""
+    script = f"statelint() {{ '{STATELINT}' \"$@\"; }}; {command}"
+    return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "line"),
+    [
+        ("statelint nowhere 2>/dev/full", 2, ""),
+        ("statelint nowhere 2>&-", 2, ""),
+        ("{ sleep 0.1; statelint nowhere; echo $? >code; } 2>&1 >/dev/null | true; exit $(cat code)", 2, ""),
+        ("{ sleep 0.1; statelint --help; echo $? >code; } | true; exit $(cat code)", 0, ""),
+        ("statelint --help >/dev/full", 2, "the output cannot be written: No space left on device"),
+        ("statelint --version >/dev/full", 2, "the output cannot be written: No space left on device"),
+        ("statelint rule >/dev/full", 2, "the report cannot be written: No space left on device"),
+        (
+            "mkdir gone; cd gone; rmdir ../gone; statelint",
+            2,
+            "the current folder cannot be read: No such file or directory",
+        ),
+        (
+            "trap '' XFSZ; ulimit -f 0; statelint --output-file big",
+            2,
+            "--output-file: big: cannot be written: File too large",
+        ),
+    ],
+)
+def test_what_the_system_refuses_is_one_line(project: Path, command: str, code: int, line: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    done = shell(project, command)
+    assert done.returncode == code, done.stderr
+    assert done.stderr == (f"statelint: error: {line}\n" if line else "")
+    assert {path.name for path in project.iterdir()} <= {"a.py", "clean.py", "code"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "statelint --output-file /dev/stdout a.py | cat",
+        "statelint --output-file /dev/stderr a.py 2>&1 | cat",
+        "statelint --output-file >(cat) a.py; sleep 0.3",
+        "statelint --output-file /dev/stdout many.py | head -1",
+    ],
+)
+def test_output_file_may_be_a_pipe(project: Path, command: str) -> None:
+    (project / "many.py").write_text(UNUSED * 5000)
+    done = shell(project, command)
+    assert re.match(r"(a|many)\.py:1:8: SL901", done.stdout)
+    assert done.stderr == ""
+
+
+def test_output_file_may_have_the_longest_name(project: Path) -> None:
+    assert run(project, "--output-file", "x" * 250).returncode == 1
+    assert (project / ("x" * 250)).read_text().startswith("a.py:1:8: SL901")
+
+
+def test_interrupt_is_quiet_from_the_first_moment() -> None:
+    program = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *given):\n"
+        "        if name == 'statelint.linter': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from statelint.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_what_comes_before_the_guard_against_an_interrupt_is_next_to_nothing() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import statelint.__main__; "
+        "print(sorted(name for name in set(sys.modules) - before if name.startswith(('statelint', 'dataclasses'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "['statelint', 'statelint.__main__']\n"
 
 
 def test_a_fault_of_our_own_is_one_line_and_no_finding(project: Path) -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from statelint.config import Config, ConfigError, load, matching, resolve
+from statelint.config import Config, ConfigError, load
 from statelint.model.names import STATE_NAMES
+from statelint.selectors import matching, resolve
 
 RULES = {
     "SL101": "python-step-counter",
@@ -125,7 +126,7 @@ state = "a:b"
             "exclude: expected an array of strings, got one with an integer",
             "extend-exclude: not a pattern: '!'",
             "respect-gitignore: expected a boolean, got a string",
-            "probe-timeout: must be more than 0 seconds",
+            "probe-timeout: must be more than 0 and at most 86400 seconds",
             "fail-on: expected error, warning or info, got 'never'",
             "python: expected a string, got an integer",
             "probe[0].step: expected \"module:name\", got 'train.step'",
@@ -137,6 +138,30 @@ state = "a:b"
             "probe[2].name: another probe is called 'twice' too",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "wrong"),
+    [
+        ("probe-timeout = 1e300", "probe-timeout: must be more than 0 and at most 86400 seconds"),
+        ("probe-timeout = nan", "probe-timeout: must be more than 0 and at most 86400 seconds"),
+        ("exclude = ['[']", "exclude: not a pattern: '['"),
+        ("exclude = ['']", "exclude: not a pattern: ''"),
+        ("exclude = ['lib/[!ab']", "exclude: not a pattern: 'lib/[!ab'"),
+        ("state-names = ['[']", "state-names: not a pattern: '['"),
+        ("counter-names = ['']", "counter-names: not a pattern: ''"),
+        ("per-file-ignores = {'!' = ['SL1']}", 'per-file-ignores."!": not a pattern'),
+        ("per-file-ignores = {'!!a.py' = ['SL1']}", 'per-file-ignores."!!a.py": not a pattern'),
+        ("per-file-ignores = {'' = ['SL1']}", 'per-file-ignores."": not a pattern'),
+    ],
+)
+def test_a_value_that_can_mean_nothing(setting: str, wrong: str) -> None:
+    assert errors(f"[tool.statelint]\n{setting}\n") == [f"pyproject.toml: tool.statelint.{wrong}"]
+
+
+@pytest.mark.parametrize("pattern", ["[ab].py", "[]a]", "[!]]x", "!keep", r"\[x", "a[0-9]*"])
+def test_patterns_with_brackets(pattern: str) -> None:
+    assert read(f"[tool.statelint]\nexclude = ['{pattern}']\n").exclude == (pattern,)
 
 
 def test_per_file_ignores_names_the_pattern() -> None:

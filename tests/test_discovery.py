@@ -66,7 +66,7 @@ def test_what_is_not_there_or_not_ours_is_an_error_line(tmp_path: Path) -> None:
     assert found.errors == (
         "nowhere: no such file or folder",
         "book.ipynb: notebooks are not checked",
-        ": no such file or folder",
+        "'': no such file or folder",
     )
     assert found.files == ("a.py",)
 

@@ -8,9 +8,10 @@ import pytest
 
 from statelint import config, findings, linter
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
-from statelint.linter import Options, UsageError
 from statelint.model.trace import Executables
-from statelint.report import Report
+from statelint.options import Options, UsageError
+from statelint.report import Look, Report
+from statelint.report.base import summary
 
 TRAIN = """
 import jax
@@ -98,8 +99,8 @@ def test_what_says_that_a_file_was_not_checked_runs_whatever_is_selected() -> No
 
 def test_wrong_options_are_gathered() -> None:
     with pytest.raises(UsageError) as caught:
-        lint(select=("SL1", "nonsense"), ignore=("SL8",))
-    assert caught.value.lines == ("--select: unknown rule 'nonsense'", "--ignore: unknown rule 'SL8'")
+        lint(select=("SL1", "nonsense"), ignore=("XX",))
+    assert caught.value.lines == ("--select: unknown rule 'nonsense'", "--ignore: unknown rule 'XX'")
 
 
 def test_files_that_cannot_be_read_are_gathered() -> None:
@@ -145,13 +146,48 @@ def test_a_probe_that_fails_is_a_finding_and_the_others_run() -> None:
 
 def test_a_finding_in_a_file_that_was_not_linted() -> None:
     Path("train.py").write_text(TRAIN)
-    Path("other.py").write_text("")
-    Path("pyproject.toml").write_text(IN_TOML.format(settings=""))
+    Path("other.py").write_text("from train import step\n")
+    Path("pyproject.toml").write_text(IN_TOML.format(settings="").replace("train:step", "other:step"))
     report = lint("other.py")
     assert found(report) == [("train.py", 7, "SL304", "probe")]
     assert report.source("train.py")[6].strip().startswith('return {"tau"')
     Path("train.py").write_text(TRAIN.replace("jnp.ones(3)}", "jnp.ones(3)}  # statelint: ignore[SL304]"))
     assert lint("other.py").diagnostics == ()
+
+
+@pytest.mark.parametrize(
+    ("paths", "ran"),
+    [
+        ((), ["train", "installed"]),
+        ((".",), ["train", "installed"]),
+        (("pkg", "."), ["train", "installed"]),
+        (("src",), ["train"]),
+        (("src/pkg/train.py",), ["train"]),
+        (("src/pkg/__init__.py",), []),
+        (("other.py",), []),
+    ],
+)
+def test_which_probes_of_the_configuration_run(paths: tuple[str, ...], ran: list[str]) -> None:
+    Path("src/pkg").mkdir(parents=True)
+    Path("pkg").mkdir()
+    Path("src/pkg/__init__.py").write_text("")
+    Path("src/pkg/train.py").write_text(TRAIN)
+    Path("other.py").write_text("")
+    text = IN_TOML.format(settings="").replace('"train:', '"pkg.train:')
+    Path("pyproject.toml").write_text(
+        text + '[[tool.statelint.probe]]\nname = "installed"\nstep = "operator:neg"\nstate = "math:pi"\n'
+    )
+    report = lint(*paths)
+    assert sorted(probe.name for probe in report.probes) == sorted(ran)
+    assert report.probes_left == 2 - len(ran)
+
+
+def test_codes_of_probes_are_not_judged_where_one_did_not_run() -> None:
+    Path("train.py").write_text(TRAIN)
+    Path("other.py").write_text("x = 1  # statelint: ignore[SL304]\n")
+    Path("pyproject.toml").write_text(IN_TOML.format(settings=""))
+    assert lint("other.py").diagnostics == ()
+    assert {d.code for d in lint().diagnostics} == {"SL304", "SL901"}
 
 
 def test_paths_are_shown_as_the_user_gave_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,6 +204,28 @@ def test_two_probes_that_meet_one_fault_make_one_finding() -> None:
     report = lint()
     assert found(report) == [("train.py", 7, "SL304", "both")]
     assert [probe.name for probe in report.probes] == ["train", "again"]
+    notes = [related.message for related in report.diagnostics[0].related]
+    assert notes[-2:] == ["probe train is declared here", "probe again is declared here"]
+
+
+@pytest.mark.parametrize("silence", ["comment", "option"])
+def test_a_probe_that_failed_is_never_called_clean(silence: str) -> None:
+    Path("train.py").write_text(
+        "from statelint import Probe\n\nlost = Probe(step=print, state='f32[3]')  # statelint: ignore[SL902]\n"
+    )
+    report = lint(ignore=("SL902",) if silence == "option" else ())
+    assert report.diagnostics == ()
+    assert summary(report, Look()) == "Nothing found in 1 file, 1 probe (1 probe failed)"
+
+
+def test_a_file_that_cannot_be_imported_is_said_once() -> None:
+    probes = "".join(f"p{number} = Probe(step=step, state=init_state)\n" for number in range(3))
+    Path("train.py").write_text(f"{TRAIN}\nimport nowhere_at_all\nfrom statelint import Probe\n{probes}")
+    report = lint(select=("SL902",))
+    (finding,) = report.diagnostics
+    assert (finding.location.line, report.probes_failed) == (14, 3)
+    assert finding.message.startswith("not traced: ModuleNotFoundError: No module named 'nowhere_at_all'")
+    assert [related.location.line for related in finding.related] == [16, 17, 18]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +302,115 @@ def test_a_rule_that_is_off_in_a_file_is_not_judged_there() -> None:
     assert "SL103" not in finding.message
 
 
+# --- what the probe refutes
+
+MENDED = """
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+
+def init_state():
+    zeros = jnp.zeros(3)
+    state = {
+        "step": 0, "tau": jnp.asarray(0.0), "rate": 0.5,  # HERE
+        "mu": zeros,
+        "nu": zeros,
+    }
+    state["step"] = jnp.zeros((), jnp.int32)
+    return jax.tree.map(jnp.copy, jax.tree.map(CONVERT, state))
+
+
+@jax.jit
+def step(state):
+    return jax.tree.map(lambda leaf: leaf + jnp.ones((), leaf.dtype), state)
+
+
+train = Probe(step=step, state=init_state)
+"""
+STRONG = MENDED.replace("CONVERT", "lambda leaf: jnp.asarray(leaf, jnp.asarray(leaf).dtype)")
+WEAK = MENDED.replace("CONVERT", "lambda leaf: leaf")
+SOURCE_SAYS = {"SL101": "step", "SL103": "tau", "SL102": "rate", "SL401": "nu"}
+
+
+def said(text: str, **options: object) -> set[tuple[str, str]]:
+    Path("train.py").write_text(text)
+    report = lint(**options)
+    assert report.probes_failed == 0
+    return {(d.code, (d.field or "").strip("[']")) for d in report.diagnostics}
+
+
+def test_the_probe_refutes_what_the_source_cannot_see() -> None:
+    assert said(STRONG, probe=False) == set(SOURCE_SAYS.items())
+    assert said(STRONG) == set()
+    assert {field for _, field in said(WEAK)} == {"tau", "rate"}
+
+
+def test_one_probe_that_confirms_outweighs_those_that_refute() -> None:
+    text = """
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+
+def build():
+    zeros = jnp.zeros(3)
+    return {"tau": jnp.asarray(0.0), "mu": zeros, "nu": zeros}
+
+
+def init_state():
+    return jax.tree.map(lambda leaf: jnp.array(leaf, leaf.dtype), build())
+
+
+def step(state):
+    return jax.tree.map(lambda leaf: leaf * 2, state)
+
+
+mended = Probe(step=step, state=init_state)
+"""
+    assert said(text) == set()
+    assert said(text + "bare = Probe(step=step, state=build)\n") == {("SL103", "tau"), ("SL401", "nu")}
+
+
+def test_what_no_probe_saw_is_not_refuted() -> None:
+    aside = "\n\ndef other_state():\n    zeros = jnp.zeros(3)\n    return {'step': 0, 'mu': zeros, 'nu': zeros}\n"
+    assert said(STRONG + aside) == {("SL101", "step"), ("SL401", "nu")}
+
+
+def test_a_comment_on_what_the_probe_refutes_is_used() -> None:
+    text = STRONG.replace("# HERE", "# statelint: ignore[SL101, SL102, SL103]")
+    assert said(text) == set()
+    assert said(text, probe=False) == {("SL401", "nu")}
+
+
 # --- one finding for one fault
+
+
+def test_a_shared_buffer_is_reported_at_the_later_place_by_both() -> None:
+    text = """
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+
+def init_state():
+    params = jnp.zeros(3)
+    return {
+        "params": params,
+        "ema": params,
+    }
+
+
+train = Probe(step=jax.jit(lambda state: state, donate_argnums=0), state=init_state)
+"""
+    Path("train.py").write_text(text)
+    assert [each for each in found(lint()) if each[2] == "SL401"] == [("train.py", 11, "SL401", "both")]
+    assert "state['params'] and state['ema'] share" in lint(select=("SL401",)).diagnostics[0].message
+
+
+def test_a_weak_leaf_is_one_finding_however_it_came_to_be_weak() -> None:
+    kept = findings.dearest([finding("SL103", "step", detector="probe"), finding("SL101", "step", fix=True)])
+    assert [(d.code, d.detector, d.fix) for d in kept] == [("SL103", "both", Fix(True, "mend step"))]
 
 
 def finding(

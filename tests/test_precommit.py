@@ -106,6 +106,12 @@ def test_no_python_files_is_a_clean_exit(project: Path, hooks: Path, home: Path)
     assert "Skipped" in done.stdout
 
 
+def test_the_probe_hook_runs_when_only_the_configuration_changed(project: Path, hooks: Path, home: Path) -> None:
+    done = run_hook(project, hooks, home, "statelint-probe", "--files", "pyproject.toml")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "SL302 [error] state['total']" in done.stdout
+
+
 def test_the_probe_hook_runs_in_the_projects_environment(project: Path, hooks: Path, home: Path) -> None:
     done = run_hook(project, hooks, home, "statelint-probe", "--all-files")
     assert done.returncode == 1, done.stdout + done.stderr
@@ -125,4 +131,4 @@ def test_nothing_to_check_is_clean_when_the_hook_always_runs(tmp_path: Path) -> 
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "All clean: 0 files checked\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing to check: no Python files\n")

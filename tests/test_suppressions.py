@@ -5,6 +5,7 @@ import textwrap
 import pytest
 
 from statelint.diagnostics import Diagnostic, Location, Severity
+from statelint.rules import in_source
 from statelint.suppressions import Ignores
 
 RULES = {
@@ -119,6 +120,24 @@ def test_unused_codes_one_by_one() -> None:
     )
     assert comments.silence(finding("SL101", 1))
     assert unused(comments) == [(1, ("SL401", "SL777")), (2, ("SL401",)), (3, ()), (4, ("SL101",))]
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ("SL401", "nothing here is silenced by ignoring SL401"),
+        ("SL1", "a comment names each rule in full, and does not take the prefix SL1"),
+        ("SL999", "there is no rule SL999"),
+        (
+            "SL101, SL401, SL4, nonsense",
+            "nothing here is silenced by ignoring SL101 and SL401; "
+            "a comment names each rule in full, and does not take the prefix SL4; there is no rule nonsense",
+        ),
+    ],
+)
+def test_what_is_said_of_a_code_that_silences_nothing(codes: str, message: str) -> None:
+    parts = ignores(f"a = 1  # statelint: ignore[{codes}]\n").unused(ALL, complete=True)
+    assert [finding.message for finding in in_source(parts)] == [message]
 
 
 def test_where_it_stands() -> None:

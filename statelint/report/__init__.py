@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 
-from statelint.report.base import Look, ProbeReport, Render, Report
+from statelint.report.base import Fixed, Look, ProbeReport, Render, Report
 
 FORMATS = ("text", "concise", "json", "github")
 """The formats; each is the module of its name in this folder, which holds ``render``."""
 
-__all__ = ["FORMATS", "Look", "ProbeReport", "Render", "Report", "renderer"]
+__all__ = ["FORMATS", "Fixed", "Look", "ProbeReport", "Render", "Report", "renderer"]
 
 
 def renderer(name: str) -> Render:

@@ -6,17 +6,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic, Severity
+from statelint.diagnostics import Diagnostic, Edit, Severity
 from statelint.model.trace import Executables
+from statelint.model.wording import brief
 
 
 class ProbeReport(msgspec.Struct, frozen=True):
-    """A probe of the run: where it is declared, and what it costs; ``executables`` is None when it failed."""
+    """A probe of the run: where it is declared, and what it costs; ``executables`` is None when it failed, and
+    ``measured`` when nobody asked for it.
+    """
 
     name: str
     path: str
     line: int
     executables: Executables | None = None
+    measured: Executables | None = None
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    """How many findings were fixed, in how many files."""
+
+    findings: int
+    files: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.findings, 'finding')} in {counted(self.files, 'file')}"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,8 +42,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         unparsed: how many of these are not Python, so that they were not checked.
         probes: those that ran, well or not.
         probes_left: how many declared probes were not to run.
+        hidden: how many findings the baseline hides.
+        stale: how many findings the baseline holds that are gone.
+        fixed: what fixes were made before this run.
         source: the lines of a file by its path as shown, without their ends; empty when it cannot be read.
         pages: the documentation page of every rule by its code.
+        edits: what the fix of a finding writes, with all modules by the names that the file calls them.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -37,13 +55,22 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     unparsed: int = 0
     probes: tuple[ProbeReport, ...] = ()
     probes_left: int = 0
+    hidden: int = 0
+    stale: int = 0
+    fixed: Fixed | None = None
     source: Callable[[str], Sequence[str]] = lambda path: ()
     pages: Mapping[str, str] = {}
+    edits: Callable[[Diagnostic], Sequence[Edit]] = lambda finding: ()
 
     @property
     def probes_failed(self) -> int:
         """How many probes ran and could not be traced."""
         return sum(probe.executables is None for probe in self.probes)
+
+    def fixable(self, *, safe: bool) -> int:
+        """How many findings have a fix of this kind that `--fix` makes."""
+        fixes = [finding.fix for finding in self.diagnostics if finding.fix is not None]
+        return sum(bool(fix.edits) and fix.safe == safe for fix in fixes)
 
     def executables(self, finding: Diagnostic) -> Executables | None:
         """What the probe behind this finding costs; names may repeat, so the probe's place decides."""
@@ -79,60 +106,96 @@ Render = Callable[[Report, Look], Iterator[str]]
 """A format: the lines of a report."""
 
 
+LONGEST = 400
+"""Characters of a text that a line for people shows. Rules keep what they say short; this is for what they quote."""
+
+
 def one_line(text: str) -> str:
-    """The text without line breaks, and with control characters made visible."""
-    joined = " ".join(text.split("\n")) if "\n" in text else text
-    return joined if joined.isprintable() else "".join(map(_visible, joined))
+    """The text without line breaks and not without end, with control characters made visible."""
+    return escaped(brief(" ".join(text.split("\n")), LONGEST))
+
+
+def escaped(text: str) -> str:
+    """All of the text, with line breaks and control characters made visible."""
+    return text if text.isprintable() else "".join(map(_visible, text))
 
 
 def _visible(char: str) -> str:
     # A surrogate is a byte of a file's name that is not UTF-8: the stream's error handler shows it.
-    return char if char.isprintable() or "\ud800" <= char <= "\udfff" or char == " " else f"\\x{ord(char):02x}"
+    if char.isprintable() or "\ud800" <= char <= "\udfff":
+        return char
+    return "\\n" if char == "\n" else f"\\x{ord(char):02x}"
 
 
 def headline(finding: Diagnostic, look: Look) -> str:
     """`train.py:14:12: SL401 [error] message`."""
     at = finding.location
-    place = look.paint(f"{one_line(at.path)}:{at.line}:{at.column}:", "path")
+    place = look.paint(f"{escaped(at.path)}:{at.line}:{at.column}:", "path")
     severity = look.paint(f"[{finding.severity.value}]", finding.severity.value)
     return f"{place} {look.paint(finding.code, 'code')} {severity} {one_line(finding.message)}"
 
 
+def closing(report: Report, look: Look) -> Iterator[str]:
+    """What was fixed, what can be, and in the last line what was found and checked and what not."""
+    if report.fixed is not None:
+        yield f"Fixed {report.fixed}"
+    safe, unsafe = report.fixable(safe=True), report.fixable(safe=False)
+    if safe:
+        more = f" ({unsafe} more with --unsafe-fixes)" if unsafe else ""
+        yield f"{safe} fixable with --fix{more}"
+    elif unsafe:
+        yield f"{unsafe} fixable with --fix --unsafe-fixes"
+    if report.stale:
+        yield f"{counted(report.stale, 'finding')} of the baseline gone: --write-baseline takes them out"
+    for probe in report.probes:
+        if probe.executables is not None and probe.measured is not None:
+            yield f"probe {probe.name}: predicted {_costs(probe.executables)}; measured {_costs(probe.measured)}"
+    yield summary(report, look)
+
+
+def _costs(executables: Executables) -> str:
+    loop = "one executable a call" if executables.loop is None else f"{counted(executables.loop, 'executable')}"
+    return f"{loop}, {executables.restore} more after a restore"
+
+
 def summary(report: Report, look: Look) -> str:
     """What was found, and what was checked and what not."""
-    left = _not_checked(report)
+    besides = _besides(report)
+    scope = [counted(report.files, "file")]
+    if report.probes:
+        scope.append(counted(len(report.probes), "probe"))
     if not report.diagnostics:
-        checked = [_count(report.files - report.unparsed, "file")]
-        if report.probes:
-            checked.append(_count(len(report.probes) - report.probes_failed, "probe"))
-        return f"{look.paint('All clean:', 'good')} {', '.join(checked)} checked{left}"
+        if not report.files and not report.probes:
+            return f"Nothing to check: no Python files{besides}"
+        if report.unparsed or report.probes_failed:
+            return f"Nothing found in {', '.join(scope)}{besides}"
+        return f"{look.paint('All clean:', 'good')} {', '.join(scope)} checked{besides}"
     severities = [finding.severity for finding in report.diagnostics]
     counts = [
-        look.paint(_count(severities.count(severity), _NOUNS[severity]), severity.value)
+        look.paint(counted(severities.count(severity), _NOUNS[severity]), severity.value)
         for severity in reversed(Severity)
         if severity in severities
     ]
-    scope = [_count(report.files, "file")]
-    if report.probes:
-        scope.append(_count(len(report.probes), "probe"))
-    return f"{', '.join(counts)} in {', '.join(scope)}{left}"
+    return f"{', '.join(counts)} in {', '.join(scope)}{besides}"
 
 
 _NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
-def _not_checked(report: Report) -> str:
+def _besides(report: Report) -> str:
     parts = [
-        f"{_count(number, noun)} {verb}"
+        f"{counted(number, noun)} {verb}"
         for number, noun, verb in (
             (report.unparsed, "file", "not parsed"),
             (report.probes_failed, "probe", "failed"),
             (report.probes_left, "probe", "not run"),
+            (report.hidden, "finding", "hidden by the baseline"),
         )
         if number
     ]
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

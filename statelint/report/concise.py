@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from statelint.report.base import Look, Report, headline, summary
+from statelint.report.base import Look, Report, closing, headline
 
 
 def render(report: Report, look: Look) -> Iterator[str]:
@@ -12,4 +12,4 @@ def render(report: Report, look: Look) -> Iterator[str]:
     for finding in report.diagnostics:
         yield headline(finding, look)
     if not look.quiet:
-        yield summary(report, look)
+        yield from closing(report, look)

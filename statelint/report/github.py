@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Severity
-from statelint.report.base import Look, Report, summary
+from statelint.model.wording import brief
+from statelint.report.base import LONGEST, Look, Report, closing
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -15,7 +16,7 @@ def render(report: Report, look: Look) -> Iterator[str]:
     for finding in report.diagnostics:
         yield _command(finding)
     if not look.quiet:
-        yield summary(report, Look())
+        yield from closing(report, Look())
 
 
 def _command(finding: Diagnostic) -> str:
@@ -31,7 +32,7 @@ def _command(finding: Diagnostic) -> str:
     written = ",".join(
         f"{name}={_escape_property(str(value))}" for name, value in properties.items() if value is not None
     )
-    return f"::{_COMMANDS[finding.severity]} {written}::{_escape(finding.message)}"
+    return f"::{_COMMANDS[finding.severity]} {written}::{_escape(brief(finding.message, LONGEST))}"
 
 
 def _escape(text: str) -> str:

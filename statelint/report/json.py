@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic
+from statelint.diagnostics import Diagnostic, Edit, Fix
 from statelint.report.base import Look, ProbeReport, Report
 
 VERSION = 1
@@ -22,6 +22,8 @@ def render(report: Report, look: Look) -> Iterator[str]:
             "files": report.files - report.unparsed,
             "probes": [_probe(probe) for probe in report.probes],
         },
+        "hidden": report.hidden,
+        "fixed": msgspec.to_builtins(report.fixed),
         "diagnostics": [_diagnostic(finding, report) for finding in report.diagnostics],
     }
     # ASCII: a file's name that is not UTF-8 has no other form in JSON.
@@ -34,7 +36,13 @@ def _probe(probe: ProbeReport) -> dict[str, Any]:
         "path": probe.path,
         "line": probe.line,
         "executables": msgspec.to_builtins(probe.executables),
+        **({} if probe.measured is None else {"measured": msgspec.to_builtins(probe.measured)}),
     }
+
+
+def _fix(fix: Fix, edits: Sequence[Edit]) -> dict[str, Any]:
+    written = [{**msgspec.to_builtins(edit.at), "text": edit.text} for edit in edits]
+    return {"safe": fix.safe, "message": fix.message, **({"edits": written} if written else {})}
 
 
 def _diagnostic(finding: Diagnostic, report: Report) -> dict[str, Any]:
@@ -48,7 +56,7 @@ def _diagnostic(finding: Diagnostic, report: Report) -> dict[str, Any]:
         "field": finding.field,
         "probe": finding.probe,
         "executables": msgspec.to_builtins(report.executables(finding)),
-        "fix": msgspec.to_builtins(finding.fix),
+        "fix": None if finding.fix is None else _fix(finding.fix, report.edits(finding)),
         "related": [
             {"message": related.message, **msgspec.to_builtins(related.location)} for related in finding.related
         ],

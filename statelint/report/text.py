@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from statelint.diagnostics import Diagnostic, Location
 from statelint.report import concise
-from statelint.report.base import Look, Report, headline, one_line, summary
+from statelint.report.base import Look, Report, closing, escaped, headline, one_line
 
 _TAB = 4
 _CONTEXT = 1
 _WIDEST = 160
+_NOTES = 8
 
 
 def render(report: Report, look: Look) -> Iterator[str]:
@@ -19,12 +20,17 @@ def render(report: Report, look: Look) -> Iterator[str]:
     if look.quiet:
         yield from concise.render(report, look)
         return
+    yield from findings(report, look)
+    yield from closing(report, look)
+
+
+def findings(report: Report, look: Look) -> Iterator[str]:
+    """Each finding in full, with an empty line behind it."""
     explained: set[str] = set()
     for finding in report.diagnostics:
         yield headline(finding, look)
         yield from _body(finding, report, look, explained)
         yield ""
-    yield summary(report, look)
 
 
 def _body(finding: Diagnostic, report: Report, look: Look, explained: set[str]) -> Iterator[str]:
@@ -33,7 +39,7 @@ def _body(finding: Diagnostic, report: Report, look: Look, explained: set[str]) 
     yield from frame
     indent = " " * (len(str(_last_shown(at))) if frame else 1)
     for kind, text in _remarks(finding, explained):
-        yield f"{indent} {look.paint('=', 'dim')} {look.paint(kind + ':', 'code')} {one_line(text)}"
+        yield f"{indent} {look.paint('=', 'dim')} {look.paint(kind + ':', 'code')} {text}"
     explained.add(finding.code)
 
 
@@ -45,11 +51,13 @@ _SEEN = {
 
 
 def _remarks(finding: Diagnostic, explained: set[str]) -> Iterator[tuple[str, str]]:
-    yield "seen", _SEEN[finding.detector].format(finding.probe)
-    for related in finding.related:
-        yield "note", f"{related.location.path}:{related.location.line}: {related.message}"
+    yield "seen", _SEEN[finding.detector].format(one_line(finding.probe or ""))
+    for related in finding.related[:_NOTES]:
+        yield "note", f"{escaped(related.location.path)}:{related.location.line}: {one_line(related.message)}"
+    if len(finding.related) > _NOTES:
+        yield "note", f"and {len(finding.related) - _NOTES:,} more places"
     if finding.fix is not None:
-        yield "help", finding.fix.message
+        yield "help", one_line(finding.fix.message)
     if finding.code not in explained:
         yield "more", f"statelint rule {finding.code}"
 

@@ -25,6 +25,8 @@ def test_the_documented_form(report: Report) -> None:
                 {"name": "broken", "path": "train.py", "line": 50, "executables": None},
             ],
         },
+        "hidden": 0,
+        "fixed": None,
         "diagnostics": [
             {
                 "code": "SL401",

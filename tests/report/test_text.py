@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from statelint.diagnostics import Diagnostic, Location, Severity
+from statelint.diagnostics import Diagnostic, Fix, Location, Related, Severity
 from statelint.report import FORMATS, Look, Report, renderer
 
 
@@ -84,13 +84,40 @@ def test_source_cannot_steer_the_terminal() -> None:
 @pytest.mark.parametrize(
     ("changes", "summary"),
     [
-        ({}, "All clean: 14 files, 2 probes checked (1 probe failed)"),
+        ({}, "Nothing found in 14 files, 3 probes (1 probe failed)"),
         ({"probes": ()}, "All clean: 14 files checked"),
         ({"probes": (), "files": 1}, "All clean: 1 file checked"),
-        ({"probes": (), "files": 0}, "All clean: 0 files checked"),
+        ({"probes": (), "files": 0}, "Nothing to check: no Python files"),
+        ({"probes": (), "files": 0, "probes_left": 1}, "Nothing to check: no Python files (1 probe not run)"),
         ({"probes": (), "probes_left": 2}, "All clean: 14 files checked (2 probes not run)"),
-        ({"probes": (), "unparsed": 1}, "All clean: 13 files checked (1 file not parsed)"),
+        ({"probes": (), "unparsed": 1}, "Nothing found in 14 files (1 file not parsed)"),
     ],
 )
 def test_summary_when_clean(report: Report, changes: dict[str, object], summary: str) -> None:
     assert render(msgspec.structs.replace(report, diagnostics=(), **changes))[-1] == summary
+
+
+def finding(message: str, path: str = "a.py", **more: object) -> Diagnostic:
+    return Diagnostic("SL401", "shared-buffer", Severity.ERROR, message, Location(path, 1), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+def test_no_line_is_without_end(name: str) -> None:
+    places = tuple(Related(Location("a.py", line), "x" * 10_000) for line in range(1, 2000))
+    long = finding("1" * 100_000, fix=Fix(True, "y" * 10_000), related=places)
+    lines = render(Report(diagnostics=(long,), files=1), name)
+    assert max(map(len, lines)) < 600
+    assert len(lines) < 20
+
+
+def test_json_is_not_cut() -> None:
+    report = Report(diagnostics=(finding("1" * 100_000),), files=1)
+    assert "1" * 100_000 in "".join(render(report, "json"))
+
+
+def test_a_path_is_shown_whole_and_as_it_is_in_a_string() -> None:
+    place = Related(Location("o\nther.py", 2), "here")
+    report = Report(diagnostics=(finding("m", "new\nline.py" + "x" * 500, related=(place,)),), files=1)
+    lines = render(report)
+    assert lines[0].startswith("new\\nline.py" + "x" * 500 + ":1:1: ")
+    assert "  = note: o\\nther.py:2: here" in [line.replace("  =", " =").replace(" =", "  =") for line in lines]

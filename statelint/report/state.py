@@ -1,0 +1,173 @@
+"""What `statelint show` prints: the state of each probe as a table, and what it weighs."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from statelint.budget import Budget, budget, in_bytes
+from statelint.config import shown
+from statelint.diagnostics import Location
+from statelint.model.paths import label
+from statelint.model.trace import ProbeFailure, StepTrace
+from statelint.report.base import escaped, one_line
+from statelint.report.rows import MANY, Row, collapsed, rows
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+WIDE = 10_000
+"""Columns where nobody looks: no line is folded."""
+
+Outcome = StepTrace | ProbeFailure
+
+
+def as_text(outcomes: Sequence[Outcome], *, everything: bool = False, colour: bool = False, width: int | None) -> str:
+    """The states as tables, without a line around anything.
+
+    Args:
+        everything: a row for each leaf; else those that are alike are one row where there are many.
+        width: of the terminal; None where there is none, so that no line is folded.
+    """
+    from rich.console import Console
+
+    screen = Console(
+        file=io.StringIO(),
+        width=width or WIDE,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    with screen.capture() as captured:
+        for number, outcome in enumerate(outcomes):
+            if number:
+                screen.print()
+            _print(screen, outcome, everything=everything)
+    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+
+
+def _print(screen: Console, outcome: Outcome, *, everything: bool) -> None:
+    screen.print(f"{escaped(outcome.probe.name)}  {_site(outcome)}", style="bold", soft_wrap=True)
+    if isinstance(outcome, ProbeFailure):
+        screen.print(f"FAILED at {_place(outcome.at)}: {one_line(outcome.message)}", style="bold red")
+        return
+    table = rows(outcome)
+    short = table if everything or len(table) < MANY else collapsed(table)
+    weight = budget(outcome)
+    for line in _costs(outcome):
+        screen.print(line)
+    screen.print()
+    screen.print(_state(short))
+    for line in _remarks(outcome, table, short):
+        screen.print(line, style="dim")
+    screen.print()
+    screen.print(_weights(weight))
+    for line in _peak(weight):
+        screen.print(line)
+    screen.print()
+    screen.print(_kinds(weight))
+
+
+def _site(outcome: Outcome) -> str:
+    # One that is asked for by name, and cannot be imported, is declared nobody knows where.
+    return "" if outcome.probe.at.path == outcome.probe.name else _place(outcome.probe.at)
+
+
+def _place(at: Location) -> str:
+    return f"{escaped(shown(at.path))}:{at.line}"
+
+
+def _costs(trace: StepTrace) -> Iterator[str]:
+    donates = {True: "donating the state", False: "donating nothing of it", None: "as nothing has jitted it yet"}
+    yield f"under {trace.jit}, {donates[trace.donates]}"
+    if trace.refused is not None:
+        yield one_line(trace.cost)
+        return
+    loop, restore = trace.executables.loop, trace.executables.restore
+    executables = "a new one at every call" if loop is None else f"{loop} in a loop"
+    yield f"executables: {executables}, {restore} more after a restore"
+
+
+def _state(table: Sequence[Row]) -> RenderableType:
+    """The rows under their heads; columns that would be empty are left out, and said in words below."""
+    columns = {
+        "path": [row.path for row in table],
+        "kind": [row.kind for row in table],
+        "aval": [row.aval for row in table],
+        "x": [f"x {row.count:,}" if row.count > 1 else "" for row in table],
+        "weak": ["weak" if row.weak else "" for row in table],
+        "bytes": [f"{row.bytes:,}" if row.kind not in ("static", "refused") else "" for row in table],
+        "donated": ["donated" if row.donated else "" for row in table],
+        "shares with": [", ".join(row.shares) for row in table],
+        "changes": [row.changes for row in table],
+    }
+    kept = {head: cells for head, cells in columns.items() if any(cells)}
+    return _table(kept, list(zip(*kept.values(), strict=True)), right=("bytes", "x"))
+
+
+def _remarks(trace: StepTrace, table: Sequence[Row], short: Sequence[Row]) -> Iterator[str]:
+    """What the columns that are left out would say, what the structure does, and what is not shown."""
+    is_whole = trace.refused is None and not trace.structure
+    nothing = {
+        "nothing is weakly typed": any(row.weak for row in table),
+        "nothing is donated": any(row.donated for row in table),
+        "nothing shares a buffer": any(row.shares for row in table),
+        "every row comes back as it went in": any(row.changes for row in table) or not is_whole,
+    }
+    if said := [text for text, is_untrue in nothing.items() if not is_untrue]:
+        yield ", ".join(said).capitalize()
+    for change in trace.structure:
+        before, after = change.before or "nothing", change.after or "nothing"
+        yield f"structure: call {change.call}: {escaped(change.label)}: {before} -> {after}"
+    if len(short) < len(table):
+        yield f"{len(table):,} rows in {len(short):,}, as those that are alike are one: --all shows each"
+
+
+def _weights(weight: Budget) -> RenderableType:
+    cells = [(label(part.path), _leaves(part.leaves), in_bytes(part.bytes)) for part in weight.subtrees]
+    cells.append(("all", _leaves(weight.leaves), in_bytes(weight.bytes)))
+    if weight.params is not None:
+        cells.append((f"params: {label(weight.params.path)}", "", in_bytes(weight.params.bytes)))
+    if weight.optimizer is not None:
+        cells.append(("optimizer", "", f"{in_bytes(weight.optimizer.bytes)} = {weight.optimizer.text}"))
+    return _table(dict.fromkeys(("bytes by subtree", "leaves", "")), cells)
+
+
+def _leaves(count: int) -> str:
+    return f"{count:,} {'leaf' if count == 1 else 'leaves'}"
+
+
+def _peak(weight: Budget) -> Iterator[str]:
+    if (peak := weight.peak) is None:
+        return
+    yield ""
+    yield f"at its peak a step holds {in_bytes(peak.held)} of copies of the state:"
+    yield f"  {in_bytes(peak.given)} go in, {in_bytes(peak.returned)} come out, of which {in_bytes(peak.reused)}"
+    yield "  stand in buffers that it donates"
+    if peak.held != peak.not_donating:
+        yield f"  without donation: {in_bytes(peak.not_donating)}"
+    yield "  not counted: gradients and all other temporaries, the step's other arguments and results, padding;"
+    yield "  of an array over several devices all is counted"
+
+
+def _kinds(weight: Budget) -> RenderableType:
+    heads = ("kind of field", "is", "costs memory", "costs executables", "can be donated", "here")
+    cells = [
+        (each.kind, each.part, each.memory, each.executables, each.donation, f"{each.count:,}") for each in weight.kinds
+    ]
+    return _table(dict.fromkeys(heads), cells, right=("here",))
+
+
+def _table(heads: Iterable[str], cells: Iterable[Sequence[str]], right: Sequence[str] = ()) -> RenderableType:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for head in heads:
+        table.add_column(head, overflow="fold", justify="right" if head in right else "left")
+    for row in cells:
+        table.add_row(*(Text(escaped(cell)) for cell in row))
+    return table
