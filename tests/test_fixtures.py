@@ -230,10 +230,11 @@ class TestDemo:
             ("optim.py", "SL302"),
             ("optim.py", "SL401"),
             ("train.py", "SL301"),
+            ("train.py", "SL501"),
         }
 
     def test_both_detectors_have_their_say(self, report):
-        assert {"both", "probe"} <= {finding["detector"] for finding in report["diagnostics"]}
+        assert {finding["detector"] for finding in report["diagnostics"]} == {"source", "probe", "both"}
         assert {probe["name"] for probe in report["checked"]["probes"]} == {"train", "evaluation"}
 
     @pytest.mark.parametrize("name", ["train", "evaluation"])

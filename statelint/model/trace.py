@@ -381,7 +381,7 @@ class StepTrace(msgspec.Struct, frozen=True):
             return f"{self.jit} compiles anew at every call"
         if not calls:
             return f"{self.jit} compiles {self.executables.loop} executables in a plain loop"
-        return f"{self.jit} compiles once more for {listed([f'call {call}' for call in calls])}"
+        return f"{self.jit} compiles again at {listed([f'call {call}' for call in calls])}"
 
     @property
     def restore_cost(self) -> str:
