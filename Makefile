@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint docs rule clean
+.PHONY: demo test lint docs corpus rule bench-probe clean
 
 demo: $(VENV)/.demo
 	cd fixtures/demo && ../../$(BIN)/statelint check --exit-zero --python ../../$(BIN)/python
@@ -20,8 +20,14 @@ lint: $(VENV)/.dev
 docs: $(VENV)/.demo
 	$(BIN)/python docs/write_rules.py
 
+corpus: $(VENV)/.dev
+	$(BIN)/python tests/precision/corpus.py $(VENV)/corpus && STATELINT_CORPUS=$(VENV)/corpus $(BIN)/python -m pytest tests/precision
+
 rule:
 	@$(PYTHON) docs/new_rule.py '$(CODE)' '$(NAME)'
+
+bench-probe: $(VENV)/.demo
+	$(BIN)/python benchmarks/probe_scale.py
 
 clean:
 	rm -rf $(VENV)

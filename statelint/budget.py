@@ -11,7 +11,8 @@ import msgspec
 
 from statelint.model.names import is_optimizer, is_params
 from statelint.model.paths import steps
-from statelint.model.trace import Aval, LeafTrace, StepTrace
+from statelint.model.avals import Aval
+from statelint.model.trace import LeafTrace, StepTrace
 from statelint.model.wording import listed
 
 MIRRORS = ("mu", "nu", "ema", "momentum", "velocity", "target", "average")

@@ -8,7 +8,22 @@ import shutil
 from collections.abc import Iterable
 from typing import Any
 
-from statelint.rules import RuleModule
+from statelint import selectors
+from statelint.options import UsageError
+from statelint.rules import RuleModule, load
+
+
+def named(name: str) -> list[RuleModule]:
+    """The rules of a code, a prefix of codes or a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = {code: module.rule.name for code, module in load().items()}
+    codes = selectors.matching(name.upper(), names) or selectors.matching(name.lower(), names)
+    if not codes:
+        raise UsageError(selectors.unknown_rules([name], names))
+    return [module for code, module in load().items() if code in codes]
 
 
 def as_json(modules: Iterable[RuleModule]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 import traceback
 import warnings
@@ -14,7 +13,7 @@ from typing import TextIO
 import click
 import msgspec
 
-from statelint import __version__, catalogue, changes, config, files, linter, rules, selectors, showing
+from statelint import __version__, catalogue, changes, config, files, linter, showing
 from statelint.diagnostics import Severity
 from statelint.model.trace import ProbeFailure
 from statelint.options import Options, UsageError
@@ -229,12 +228,8 @@ def show(
     start = next((target for target in targets if not showing.is_reference(target)), ".")
     settings = config.load(linter.rule_names(), start=start, file=config_file, isolated=isolated)
     outcomes = showing.show(targets, settings, Options(python=python))
-    if output_format == "json":
-        _print(state_json.as_json(outcomes))
-    else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-        colour = _colours(color, to_file=False)
-        _print(state.as_text(outcomes, everything=everything, colour=colour, width=width))
+    look = {"colour": _colours(color, to_file=False), "fold": sys.stdout.isatty()}
+    _print(state_json.as_json(outcomes) if output_format == "json" else state.as_text(outcomes, everything, **look))
     return FOUND if any(isinstance(outcome, ProbeFailure) for outcome in outcomes) else CLEAN
 
 
@@ -313,15 +308,11 @@ def _write(file: str, text: str) -> None:
 @statelint.command()
 @click.argument("name", required=False, metavar="[CODE|PREFIX|NAME]")
 @click.option(
-    "--output-format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The form.",
+    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )
 def rule(name: str | None, output_format: str) -> int:
     """Explain a rule, or list all of them, or those of a prefix."""
-    found = _rules_named(name or "ALL")
+    found = catalogue.named(name or "ALL")
     if output_format == "json":
         _print(catalogue.as_json(found))
     elif len(found) > 1:
@@ -329,14 +320,6 @@ def rule(name: str | None, output_format: str) -> int:
     else:
         _print(catalogue.page(found[0], colour=_colours("auto", to_file=False)))
     return CLEAN
-
-
-def _rules_named(name: str) -> list[rules.RuleModule]:
-    names = linter.rule_names()
-    codes = selectors.matching(name.upper(), names) or selectors.matching(name.lower(), names)
-    if not codes:
-        raise UsageError(selectors.unknown_rules([name], names))
-    return [module for code, module in rules.load().items() if code in codes]
 
 
 # --- the process ----------------------------------------------------------------------------------------

@@ -44,7 +44,10 @@ class Plugin:
         from statelint import linter
 
         self.pytest_config = config
-        self.config = settings.load(linter.rule_names(), start=str(config.rootpath))
+        try:
+            self.config = settings.load(linter.rule_names(), start=str(config.rootpath))
+        except settings.ConfigError as error:
+            raise pytest.UsageError(*error.lines) from None
         self.configuration = Path(os.path.abspath(self.config.file or ""))
         self.items: list[ProbeItem] = []
 

@@ -34,7 +34,7 @@ def show(targets: Sequence[str], config: Config, options: Options) -> list[Outco
     if paths or not named:
         found += declared(paths, config)
     if not found:
-        raise UsageError([f"no probe is declared under {', '.join(paths) or '.'}: see docs/probes.md"])
+        raise UsageError([f"no probe is declared under {', '.join(paths) or '.'}: declare one with statelint.Probe"])
     names = Names(config.state_names, config.counter_names)
     outcomes = probing.run(found, config, options)
     return [outcome.named(names) if isinstance(outcome, StepTrace) else outcome for outcome in outcomes]

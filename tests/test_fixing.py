@@ -221,13 +221,10 @@ def test_a_default_is_made_anew_where_it_can_be(file: Path, flavour: str, before
     ],
 )
 def test_the_module_goes_by_the_name_that_the_file_gives_it(file: Path, before: str, after: str | None) -> None:
-    text = fixed(
-        file,
-        before + WORD + 'init_state = lambda w: {"params": w, "step": 0}\nstate = {"params": init_state, "step": 0}\n',
-    )
+    text = fixed(file, before + WORD + 'def init_state(params):\n    return {"params": params, "step": 0}\n')
     namespace: dict[str, Any] = {}
     exec(compile(text, "train.py", "exec"), namespace)
-    assert namespace["state"]["step"].dtype == "int32"
+    assert namespace["init_state"](3)["step"].dtype == "int32"
     if after is not None:
         assert text.startswith(after)
 
@@ -251,7 +248,7 @@ def test_a_name_that_is_shadowed_is_not_used(file: Path) -> None:
 
 
 def test_a_fix_without_a_name_for_its_module_is_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = 'jax = jnp = None\nstate = {"params": 3, "step": 0}\n'
+    source = 'jax = jnp = None\ndef init_state(params):\n    return {"params": params, "step": 0}\n'
     file.write_text(source)
     assert main(["--isolated", "--no-probe", "--fix", str(file)]) == 1
     assert "SL101 cannot be fixed: every usual name for jax.numpy means something else here" in capsys.readouterr().err

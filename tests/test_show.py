@@ -76,8 +76,7 @@ class TestLesson:
         text = " ".join(show(LESSON, "adam.py").stdout.split())
         assert "params: state['params'] 1,050,624 B" in text
         assert "2,101,252 B (2.0 MiB) = 2 x params + 4 B (count)" in text
-        assert "at its peak a step holds 3,151,876 B" in text
-        assert "without donation: 6,303,752 B" in text
+        assert "held at the peak 3,151,876 B (3.0 MiB) without donation 6,303,752 B" in text
 
     def test_a_weak_counter_is_said_to_cost_one_more_executable(self):
         weak, strong = as_json(LESSON, "step_number.py")
@@ -87,6 +86,11 @@ class TestLesson:
             {"loop": 1, "restore": 1},
             {"loop": 1, "restore": 0},
         ]
+
+    def test_what_an_executable_is_due_to_is_named(self):
+        lines = show(LESSON, "step_number:weak").stdout.splitlines()
+        assert "executables: 1 in a loop, 1 more after a restore" in lines
+        assert "  after a restore: state: weak int32[] -> int32[]" in lines
 
     def test_static_fields_are_shown(self, tmp_path):
         declared = "import statelint\nprobe = statelint.Probe(step=train_step, state=create_state)\n"
@@ -237,7 +241,7 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("arguments", "line"),
         [
-            ([], "no probe is declared under .: see docs/probes.md"),
+            ([], "no probe is declared under .: declare one with statelint.Probe"),
             (["nowhere.py"], "nowhere.py: no such file or folder"),
             (["--python", "nowhere", "m:p"], "--python: nowhere is not an executable file"),
             (["--isolated", "--config", "x.toml"], "--config does not go with --isolated"),
@@ -261,3 +265,22 @@ def test_equinox_holds_numbers_static(tmp_path):
         ("rate", "static", "0.5"),
     ]
     assert {kind["kind"]: kind["count"] for kind in probe["budget"]["kinds"]}["static field"] == 1
+
+
+def test_a_state_that_jit_refuses_is_shown_all_the_same(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "from statelint import Probe\nprobe = Probe(step=lambda s: s, state={'a': 'text', 'b': 1.0})\n"
+    )
+    done = show(tmp_path)
+    assert done.returncode == 0
+    assert "jax.jit refuses this state" in done.stdout
+    assert re.search(r"state\['a'\] +refused +'text'", done.stdout)
+
+
+def test_a_call_that_fails_is_named(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "from statelint import Probe\nimport jax.numpy as jnp\n"
+        "def step(s):\n    assert s.shape == (2,)\n    return jnp.concatenate([s, s])\n"
+        "probe = Probe(step=step, state='f32[2]')\n"
+    )
+    assert "call 2 fails: AssertionError" in show(tmp_path).stdout

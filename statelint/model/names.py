@@ -105,7 +105,7 @@ WRITTEN_NAMES: tuple[str, ...] = (
         "*_dump",
         "write*",
     ),
-    *("to_dict", "*state_dict", "to_bytes", "to_state*", "serialize*", "*_to_dict"),
+    *("to_dict", "*state_dict", "to_bytes", "to_state*", "*serialize*", "*_to_dict"),
 )
 """Names of functions that write down what they build or are given: it is not carried."""
 
@@ -204,7 +204,7 @@ def is_init(name: str) -> bool:
 
 def is_state_maker(name: str) -> bool:
     """Whether the name of such a function speaks of a state and of nothing else that it might build."""
-    return _matches(name, ("init", "init_state", "*init*state*", "initial_*state*", "create_*state*", "make_*state*"))
+    return _matches(name, ("init", "init_*", "*_init", "initial_*", "create_*state*", "make_*state*"))
 
 
 def is_step(name: str) -> bool:

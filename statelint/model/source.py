@@ -84,13 +84,12 @@ class Expression(msgspec.Struct, frozen=True):
     @property
     def is_literal(self) -> bool:
         """Written as a number, and nothing that is reckoned or called."""
-        return self.text.lstrip("+-")[:1].isdigit() or self.text.lstrip("+-")[:1] == "."
+        return self.text.lstrip("+-.")[:1].isdigit()
 
     @property
     def overflows(self) -> bool:
         """A Python int that no int32 holds."""
-        is_int = self.kind is Kind.INT and isinstance(self.number, int)
-        return is_int and self.number is not None and not -(2**31) <= self.number < 2**31
+        return self.kind is Kind.INT and self.number is not None and not -(2**31) <= self.number < 2**31
 
     @property
     def dtype(self) -> str | None:
@@ -102,7 +101,7 @@ class Expression(msgspec.Struct, frozen=True):
         if self.dtype is None:
             return ()
         dtype = f"{{jax.numpy}}.{self.dtype}"
-        if self.text in _ZEROS:
+        if self.text in ("0", "0.0", "0."):
             return replace(self.at, f"{{jax.numpy}}.zeros((), {dtype})")
         if self.last_argument is not None:
             return insert_after(self.last_argument, f", dtype={dtype}")
@@ -116,7 +115,6 @@ class Expression(msgspec.Struct, frozen=True):
 
 
 _DTYPES = {Kind.INT: "int32", Kind.FLOAT: "float32"}
-_ZEROS = frozenset({"0", "0.0", "0."})
 
 
 class StateField(msgspec.Struct, frozen=True):
@@ -205,6 +203,11 @@ class StateClass(msgspec.Struct, frozen=True):
     def is_tuple(self) -> bool:
         """A NamedTuple, whose defaults are values and not made anew."""
         return self.flavour == "NamedTuple"
+
+    @property
+    def is_node(self) -> bool:
+        """A class with a flatten of its own, whose static fields are its aux data."""
+        return self.flavour == "register_pytree_node"
 
     @property
     def short_name(self) -> str:

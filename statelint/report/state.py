@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from statelint.budget import Budget, budget, in_bytes
+from statelint.budget import Budget, Peak, budget, in_bytes
 from statelint.config import shown
 from statelint.diagnostics import Location
 from statelint.model.paths import label
@@ -20,21 +21,24 @@ if TYPE_CHECKING:
 WIDE = 10_000
 """Columns where nobody looks: no line is folded."""
 
+EXTRAS = 8
+"""Of what makes more executables necessary, how much is named."""
+
 Outcome = StepTrace | ProbeFailure
 
 
-def as_text(outcomes: Sequence[Outcome], *, everything: bool = False, colour: bool = False, width: int | None) -> str:
+def as_text(outcomes: Sequence[Outcome], everything: bool, *, colour: bool, fold: bool) -> str:
     """The states as tables, without a line around anything.
 
     Args:
         everything: a row for each leaf; else those that are alike are one row where there are many.
-        width: of the terminal; None where there is none, so that no line is folded.
+        fold: what is wider than the terminal; else no line is folded.
     """
     from rich.console import Console
 
     screen = Console(
         file=io.StringIO(),
-        width=width or WIDE,
+        width=shutil.get_terminal_size().columns if fold else WIDE,
         force_terminal=colour,
         color_system="standard" if colour else None,
         highlight=False,
@@ -65,8 +69,11 @@ def _print(screen: Console, outcome: Outcome, *, everything: bool) -> None:
         screen.print(line, style="dim")
     screen.print()
     screen.print(_weights(weight))
-    for line in _peak(weight):
-        screen.print(line)
+    if weight.peak is not None:
+        screen.print()
+        screen.print(_peak(weight.peak))
+        for line in NOT_COUNTED:
+            screen.print(line, style="dim")
     screen.print()
     screen.print(_kinds(weight))
 
@@ -81,14 +88,24 @@ def _place(at: Location) -> str:
 
 
 def _costs(trace: StepTrace) -> Iterator[str]:
+    """Under which jit, how many executables, and what makes each but the first necessary."""
     donates = {True: "donating the state", False: "donating nothing of it", None: "as nothing has jitted it yet"}
     yield f"under {trace.jit}, {donates[trace.donates]}"
-    if trace.refused is not None:
-        yield one_line(trace.cost)
+    if any(leaf.held == "invalid" for leaf in trace.leaves):
+        yield f"{trace.jit} refuses this state"
         return
     loop, restore = trace.executables.loop, trace.executables.restore
-    executables = "a new one at every call" if loop is None else f"{loop} in a loop"
-    yield f"executables: {executables}, {restore} more after a restore"
+    if trace.refused is not None:
+        yield f"call {trace.refused.call} fails: {one_line(trace.refused.error)}"
+    else:
+        executables = "a new one at every call" if loop is None else f"{loop} in a loop"
+        yield f"executables: {executables}, {restore} more after a restore"
+    for extra in trace.extras[:EXTRAS]:
+        when = "after a restore" if extra.call is None else f"at call {extra.call}"
+        line = f" ({_place(extra.at)})" if extra.at else ""
+        yield escaped(f"  {when}: {extra.label}: {extra.before} -> {extra.after}{line}")
+    if len(trace.extras) > EXTRAS:
+        yield f"  and {len(trace.extras) - EXTRAS:,} more"
 
 
 def _state(table: Sequence[Row]) -> RenderableType:
@@ -140,17 +157,23 @@ def _leaves(count: int) -> str:
     return f"{count:,} {'leaf' if count == 1 else 'leaves'}"
 
 
-def _peak(weight: Budget) -> Iterator[str]:
-    if (peak := weight.peak) is None:
-        return
-    yield ""
-    yield f"at its peak a step holds {in_bytes(peak.held)} of copies of the state:"
-    yield f"  {in_bytes(peak.given)} go in, {in_bytes(peak.returned)} come out, of which {in_bytes(peak.reused)}"
-    yield "  stand in buffers that it donates"
-    if peak.held != peak.not_donating:
-        yield f"  without donation: {in_bytes(peak.not_donating)}"
-    yield "  not counted: gradients and all other temporaries, the step's other arguments and results, padding;"
-    yield "  of an array over several devices all is counted"
+def _peak(peak: Peak) -> RenderableType:
+    rows_of = (
+        ("goes in", peak.given, ""),
+        ("comes out", peak.returned, ""),
+        ("of which reused", peak.reused, "in buffers that the step donates"),
+        ("held at the peak", peak.held, f"without donation {in_bytes(peak.not_donating)}"),
+    )
+    return _table(
+        dict.fromkeys(("copies of the state", "", " ")),
+        [(what, in_bytes(count), note) for what, count, note in rows_of],
+    )
+
+
+NOT_COUNTED = (
+    "Not counted: gradients and all other temporaries, the step's other arguments and results, padding.",
+    "An array over several devices counts as a whole.",
+)
 
 
 def _kinds(weight: Budget) -> RenderableType:

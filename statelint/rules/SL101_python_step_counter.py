@@ -4,7 +4,8 @@
 
 Looks for a leaf with the name of a counter (`step`, `count`, `num_updates` ...; `counter-names` in the
 configuration) that starts as the literal `0`, `1` or `-1`: where a state is built, or as the default of a
-pytree class's field. Under `nnx.jit` it looks for a step that counts up a Python attribute.
+pytree class's field, in what its `__init__` sets, or in what `hk.set_state` is given. What the name of a dict is
+given later in the same function counts. Under `nnx.jit` it looks for a step that counts up a Python attribute.
 
 ## What JAX does
 
@@ -32,8 +33,16 @@ state = {"params": params, "step": 0}
 ## Use instead
 
 ```python
+@flax.struct.dataclass
+class SamplerState:
+    sigma: jax.Array
+    n_steps: jax.Array = dataclasses.field(default_factory=lambda: jnp.zeros((), jnp.int32))
+
+
 state = {"params": params, "step": jnp.zeros((), jnp.int32)}
 ```
+
+A dataclass refuses an array as a default (`mutable default ... use default_factory`); a NamedTuple takes it.
 
 ## Fix safety
 

@@ -26,6 +26,8 @@ state = EnvState(position=jnp.zeros(3), reward=0.0)
 state = EnvState(position=jnp.zeros(3), reward=jnp.zeros((), jnp.float32))
 ```
 
+As the default of a dataclass's field: `dataclasses.field(default_factory=lambda: jnp.zeros((), jnp.float32))`.
+
 ## Fix safety
 
 Unsafe: a strongly typed scalar takes part in type promotion where a Python number does not. A float32 makes a

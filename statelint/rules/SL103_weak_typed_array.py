@@ -4,7 +4,9 @@
 
 Looks for arrays that are made of Python numbers alone, without a dtype, and put into a state or any other
 pytree class: `jnp.asarray(0.0)`, `jnp.full(shape, 1.0)`, `jnp.where(done, 1.0, 0.0)`, `jnp.stack([1.0,
-2.0])`, `jnp.zeros_like(0)` ... A name is followed to the one expression that it stands for.
+2.0])`, `jnp.zeros_like(0)` ... A name is followed to the one expression that it stands for. A state is also what the
+`__init__` of an `eqx.Module` sets, the value of an `nnx.Variable` or an `eqx.nn.StateIndex`, what `eqx.tree_at` puts
+in, and what `hk.set_state` and the `init` of `hk.get_state` give.
 
 ## What JAX does
 

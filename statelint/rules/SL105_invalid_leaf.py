@@ -6,7 +6,8 @@ namedtuples, `None` and registered classes. Everything else is one leaf, whateve
 `UserDict`, a subclass of `dict`, a `deque`, a `set`, a dataclass that nobody registered.
 
 The source shows the plain cases: a field of a state class that is annotated as a text or a set and not marked
-static, or that is given one where the state is built.
+static, and what is given one of these, or of those mappings and dataclasses, where a class or dict is built. A text in
+a dict tells that the dict is a record and no state, except in what a function returns that builds the first state.
 
 ## What JAX does
 `jax.jit` raises a TypeError at the first call. Under `equinox.filter_jit` such a leaf is static instead, and this
@@ -44,7 +45,7 @@ RULE = Rule("SL105", "invalid-leaf", Severity.ERROR)
 
 
 def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
-    """Texts and sets in the data fields of a state class; equinox holds them static."""
+    """What is no leaf, by its declaration or where a state is built; equinox holds it static."""
     if isinstance(part, StateClass):
         for field in part.own_fields:
             is_leaf = part.is_state and part.framework == "jax" and not field.static

@@ -53,7 +53,7 @@ def in_source(part: StateClass | StateValue) -> Iterator[Diagnostic]:
             if field.static and field.holds(lambda kind: kind.is_array):
                 message = f"{field.name} is static and holds an array: a later call with another array raises"
                 yield RULE.at(field.at, message, field=field.name, fix=FIX)
-    else:
+    elif part.cls is None or not part.cls.is_node:
         for item in part.items:
             declared = item.field is not None and item.field.holds(lambda kind: kind.is_array)
             if item.is_static and item.value.kind.is_array and not declared:

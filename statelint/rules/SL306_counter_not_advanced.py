@@ -2,8 +2,8 @@
 
 ## What it does
 Looks for an integer leaf with the name of a counter (`step`, `count`, `num_updates` ...; `counter-names` in the
-configuration) that the step gives back unchanged, while it changes other leaves of the state. One that stands deeper in the
-state and that the step does not even read is left alone.
+configuration) that the step gives back unchanged, while it changes other leaves of the state. One that stands
+deeper in the state and that the step does not even read is left alone.
 
 ## What JAX does
 Nothing: the program runs, with one executable, and every step is step 0. A learning rate schedule stays where it

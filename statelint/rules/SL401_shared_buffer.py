@@ -6,7 +6,8 @@ Looks for one array, or one tree of arrays, that is put into a state twice: by t
 for one thing, or through functions that give the same buffer back (`jnp.asarray`, `jax.device_put`,
 `lax.stop_gradient`, the identity under `jax.tree.map`). It is an error when a jit in the same file
 donates, and a warning when nothing in sight does. What is built while a step or a jitted function is
-traced is left alone, since there every leaf gets a buffer of its own.
+traced is left alone, since there every leaf gets a buffer of its own; so is what is mapped by a function that copies
+(`jax.tree.map(jnp.copy, state)`), and what NumPy makes, which is never donated.
 
 ## What JAX does
 

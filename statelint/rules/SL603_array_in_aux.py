@@ -6,8 +6,8 @@ annotation, or because `__init__` makes one there.
 
 ## What JAX does
 Aux data is part of the treedef, which is compared by `==`. An array answers with an array of bools, whose truth is
-ambiguous: the first call works, the second raises a ValueError. It passes only while it is the very same
-array, or has one element.
+ambiguous: the first call works, a later one with another array raises a ValueError. It passes while it is the very
+same array, and when it has one element.
 
 ## Example
 ```python
@@ -45,7 +45,7 @@ RULE = Rule("SL603", "array-in-aux", Severity.ERROR)
 def in_source(registration: PytreeRegistration) -> Iterator[Diagnostic]:
     """Arrays that are flattened into aux data."""
     for each in registration.aux_arrays:
-        message = f"{each.attribute} is an array in aux data: the second call compares it and raises"
+        message = f"{each.attribute} is an array in aux data: a later call with another array raises"
         yield RULE.at(each.at, message, field=each.attribute)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from statelint.model.names import is_written
 from statelint.source import arrays
 from statelint.source.terms import Part, Term, dotted, from_ast
 
@@ -19,14 +20,16 @@ class Afterwards(msgspec.Struct, frozen=True):
     Attributes:
         parts: by name, the keys that are set later, and to what; None where that is not to be told.
         mapped: the function that is mapped over what a name stands for, before it is given on.
+        written: names that are given to a function that writes down what it is given.
     """
 
     parts: dict[str, dict[str, Term | None]] = {}
     mapped: dict[str, Term] = {}
+    written: set[str] = set()
 
     def changed(self, name: str, term: Term) -> Term:
         """A dict with what it is given later; a part that is not to be told is left out."""
-        later = self.parts.get(name, {})
+        later = {} if any(part.starred and part.value.name == name for part in term.parts) else self.parts.get(name, {})
         kept = [part for part in term.parts if part.name is None or part.name not in later]
         added = [Part(key, value) for key, value in later.items() if value is not None]
         return msgspec.structs.replace(term, parts=(*kept, *added)) if later else term
@@ -34,18 +37,35 @@ class Afterwards(msgspec.Struct, frozen=True):
 
 def read(body: Sequence[ast.stmt], absolute: Absolute) -> Afterwards:
     """The statements of a module or function, without the functions inside it."""
-    found = Afterwards({}, {})
+    found = Afterwards({}, {}, set())
+    given = {
+        node.value.id
+        for node, _ in _statements(body)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)
+    }
     for node, straight in _statements(body):
         for name, key, value in _settings(node):
+            if value is not None and _reads(value, name):
+                continue  # reckoned from what it was
             found.parts.setdefault(name, {})[key] = from_ast(value) if straight and value is not None else None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
-                _note(found, call, absolute, only=name)
+                _note(found, call, absolute, only=None if name in given else name)
+            case ast.Expr(value=ast.Call() as call):
+                found.written.update(_written(call))
             case ast.Return(value=ast.expr() as value):
                 for each in ast.walk(value):
                     if isinstance(each, ast.Call):
                         _note(found, each, absolute)
     return found
+
+
+def _written(call: ast.Call) -> Iterator[str]:
+    """The names that stand in a call of a function that writes down what it is given."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+    if is_written(name):
+        given = [*call.args, *(word.value for word in call.keywords)]
+        yield from (each.id for argument in given for each in ast.walk(argument) if isinstance(each, ast.Name))
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
@@ -71,8 +91,25 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _settings(node: ast.stmt) -> Iterator[tuple[str, str, ast.expr | None]]:
-    """`state["step"] = ...`, `state |= {...}`, `state.update(...)`, `state.pop("step")`, `del state["step"]`."""
+    """`state["step"] = ...`, `state |= {...}`, `state.update(...)`, `state.pop("step")`, `del state["step"]`.
+
+    What a name is bound to anew (`state = {**state, "step": ...}`, `state = state.replace(step=...)`) is read there.
+    """
     match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=[None, *_], values=[ast.Name(id=other), *_])):
+            if name == other:
+                yield from _unless_reckoned(name, _entries(name, node.value))
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(id=other), op=ast.BitOr(), right=new)
+        ):
+            if name == other:
+                yield from _unless_reckoned(name, _entries(name, new))
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id=other), attr="replace" | "_replace"), keywords=words),
+        ):
+            if name == other:
+                yield from _unless_reckoned(name, ((name, word.arg, word.value) for word in words if word.arg))
         case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key))]):
             yield name, key, node.value
         case ast.AugAssign(target=ast.Name(id=name), op=ast.BitOr(), value=ast.Dict() as added):
@@ -92,6 +129,17 @@ def _settings(node: ast.stmt) -> Iterator[tuple[str, str, ast.expr | None]]:
                 match target:
                     case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() as key)):
                         yield name, key, None
+
+
+def _unless_reckoned(name: str, settings: Iterable[tuple[str, str, ast.expr]]) -> Iterator[tuple[str, str, None]]:
+    """The parts that are set to what is not reckoned from the name itself."""
+    for _, key, value in settings:
+        if not _reads(value, name):
+            yield name, key, None
+
+
+def _reads(value: ast.expr, name: str) -> bool:
+    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(value))
 
 
 def _entries(name: str, added: ast.expr) -> Iterator[tuple[str, str, ast.expr]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from statelint.diagnostics import Location
 from statelint.model.names import Names
-from statelint.model.source import Kind, StateClass, StateField
+from statelint.model.source import StateClass, StateField
 from statelint.source import flavours
 from statelint.source.declared import ClassOutline
 from statelint.source.fields import FieldReader, annotation_head, is_true
@@ -237,10 +238,27 @@ def _again(field: StateField, inherited: StateField | None) -> StateField:
 
 
 def _is_record(cls: StateClass) -> bool:
-    """No field of it can be an array."""
-    return bool(cls.fields) and all(
-        field.kind.is_number or field.kind in (Kind.STRING, Kind.NONE) for field in cls.fields
-    )
+    """No field of it can be an array, by its annotation: `int`, `str | None`, `list[tuple[int, str]]`."""
+    words = [set(re.findall(r"[^\W\d]\w*", field.annotation)) for field in cls.fields]
+    return bool(words) and all(each <= _OF_RECORDS and each & _SCALARS for each in words)
+
+
+_SCALARS = frozenset({"int", "float", "bool", "complex", "str", "bytes"})
+_OF_RECORDS = _SCALARS | {
+    "None",
+    "Optional",
+    "Union",
+    "typing",
+    "t",
+    "list",
+    "List",
+    "tuple",
+    "Tuple",
+    "dict",
+    "Dict",
+    "set",
+    "Set",
+}
 
 
 def _base_name(base: Term) -> str:

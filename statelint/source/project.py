@@ -68,7 +68,10 @@ class Project:
             return Reading(path, text.content, (outline,))
         if not jax and not any(self._builds_any(outline, statement) for statement in outline.statements):
             return Reading(path, text.content)
-        parts = (*self.index.classes(outline), *self._statements(outline), *self._beyond(outline))
+        try:
+            parts = (*self.index.classes(outline), *self._statements(outline), *self._beyond(outline))
+        except RecursionError:
+            parts = (SyntaxFault(Location(path, 1), TOO_DEEP),)
         outline.forget()
         return Reading(path, text.content, parts, tuple(outline.probes))
 
@@ -130,14 +133,18 @@ class Project:
 
     def _drawn(self, path: Path, text: Text) -> Outline | SyntaxFault:
         if path not in self._outlines:
-            tree = parse(text)
-            at = home(path)
-            self._outlines[path] = (
-                tree
-                if isinstance(tree, SyntaxFault)
-                else draw(text, tree, at.module, self.names, is_package=at.is_package)
-            )
+            self._outlines[path] = self._draw(path, text)
         return self._outlines[path]
+
+    def _draw(self, path: Path, text: Text) -> Outline | SyntaxFault:
+        tree = parse(text)
+        if isinstance(tree, SyntaxFault):
+            return tree
+        at = home(path)
+        try:
+            return draw(text, tree, at.module, self.names, is_package=at.is_package)
+        except RecursionError:
+            return SyntaxFault(Location(text.path, 1), TOO_DEEP)
 
 
 def parse(text: Text) -> ast.Module | SyntaxFault:

@@ -168,7 +168,7 @@ class _Walk:
     def _value(self, node: cst.Call | cst.Dict | cst.Tuple, context: Context) -> None:
         term = self._changed(from_cst(node), context)
         leaves = self._leaves(context) or self.values.is_kept(term, context)
-        draft = self.values.draft(term, self._mapped(context)) if leaves else None
+        draft = self.values.draft(term, self._later(context)) if leaves else None
         if draft is not None:
             if self.values.tells(draft):
                 self.drafts.append(draft)
@@ -186,9 +186,20 @@ class _Walk:
         is_dict = term.form == "dict" or (term.form == "call" and term.name == "dict")
         return self._afterwards(context).changed(context.bound, term) if is_dict and context.bound else term
 
-    def _mapped(self, context: Context) -> Context:
-        function = self._afterwards(context).mapped.get(context.bound) if context.bound else None
-        return replace(context, mapped=function) if function is not None else context
+    def _later(self, context: Context) -> Context:
+        """What becomes of the value under the name that it is bound to."""
+        if not context.bound:
+            return context
+        later = self._afterwards(context)
+        unsaid = not self.names.is_state(context.bound) and (
+            context.bound in later.written or is_written(context.bound)
+        )
+        return replace(
+            context,
+            mapped=later.mapped.get(context.bound, context.mapped),
+            written=context.written or unsaid,
+            replaced=frozenset(later.parts.get(context.bound, ())),
+        )
 
     def _afterwards(self, context: Context) -> afterwards.Afterwards:
         """What becomes of the names of the scope around."""

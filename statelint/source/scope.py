@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,9 @@ from statelint.source.terms import Term
 
 MAX_HOPS = 20
 """Names that lead to names are followed this far."""
+
+MAX_TERMS = 5
+"""Sums and products of more terms are not looked through."""
 
 MAX_POWER = 128
 """Powers of larger numbers are not reckoned."""
@@ -138,10 +141,17 @@ class Scope:
             return Kind.UNKNOWN
         return Kind.FLOAT if Kind.FLOAT in kinds or term.name == "/" else Kind.INT
 
-    def _reckoned(self, term: Term) -> int | None:
-        """The value of an operation on two literal ints."""
-        numbers = [self.kind(part.value)[1] for part in term.parts]
+    def _reckoned(self, term: Term, depth: int = 0) -> int | None:
+        """The value of an operation on literal ints, of a few of them."""
+        term, scope = self.follow(term)
+        if term.form == "number" and type(term.number) is int:
+            return term.number
+        if term.form != "operation" or depth > MAX_TERMS:
+            return None
+        numbers = [scope._reckoned(part.value, depth + 1) for part in term.parts]
         match term.name, numbers:
+            case "-", [int(only)]:
+                return -only
             case "+", [int(left), int(right)]:
                 return left + right
             case "-", [int(left), int(right)]:
@@ -191,8 +201,8 @@ class Scope:
             return kind
         if term.form == "call" and scope.absolute(term.name) in arrays.FLOATS:
             return Kind.FLOAT
-        if term.form == "operation" and scope._is_widened(term):
-            return Kind.FLOAT
+        if term.form == "operation" and not all(scope.is_weak(part.value) for part in term.parts):
+            return Kind.FLOAT  # of ints and a float
         kinds = {scope._numbers(part) for part in scope._weak_parts(term)}
         if kinds and kinds <= {Kind.INT, Kind.FLOAT}:
             return Kind.FLOAT if Kind.FLOAT in kinds or term.name == "/" else Kind.INT
@@ -224,28 +234,32 @@ class Scope:
             case "name":
                 return scope.absolute(term.name) in arrays.CONSTANTS
             case "operation":
-                weak = all(scope.is_weak(part.value) for part in term.parts)
-                return bool(term.name) and (weak or scope._is_widened(term))
+                weak = [scope.is_weak(part.value) for part in term.parts]
+                return bool(term.name) and (all(weak) or scope._is_widened(term, weak))
             case "choice":
                 return all(scope.is_weak(part.value) for part in term.parts)
             case "call":
                 return scope._is_weak_call(term)
         return False
 
-    def _is_widened(self, term: Term) -> bool:
-        """An int array that meets a Python float, or a weak one: a weak float."""
-        others = [part.value for part in term.parts if not self.is_weak(part.value)]
-        floats = any(self._numbers(part.value) is Kind.FLOAT for part in term.parts)
-        return floats and all(self._is_int_array(other) for other in others)
+    def _is_widened(self, term: Term, weak: Sequence[bool]) -> bool:
+        """An int array that meets a Python float, or a weak one: a weak float. Each part is asked but once."""
+        parts = [part.value for part in term.parts]
+        others = [part for part, is_weak in zip(parts, weak, strict=True) if not is_weak]
+        if not others or not all(self._is_int_array(other) for other in others):
+            return False
+        return any(self._numbers(part) is Kind.FLOAT for part, is_weak in zip(parts, weak, strict=True) if is_weak)
 
-    def _is_int_array(self, term: Term) -> bool:
+    def _is_int_array(self, term: Term, depth: int = 0) -> bool:
         """Surely a strong array of ints."""
         term, scope = self.follow(term)
         if term.form == "operation":
             inner = [part.value for part in term.parts]
-            ints = [scope._is_int_array(each) for each in inner]
-            is_int = all(ok or scope.kind(each)[0] is Kind.INT for ok, each in zip(ints, inner, strict=True))
-            return term.name not in ("", "/") and any(ints) and is_int
+            ints = [depth < MAX_TERMS and scope._is_int_array(each, depth + 1) for each in inner]
+            is_int = any(ints) and all(
+                ok or scope.kind(each)[0] is Kind.INT for ok, each in zip(ints, inner, strict=True)
+            )
+            return term.name not in ("", "/") and is_int
         name = scope.absolute(term.name) if term.form == "call" else ""
         if name in arrays.INTS:
             return True

@@ -34,6 +34,7 @@ class Context(msgspec.Struct, frozen=True):
         gives: the names that the function returns.
         written: what is built here is written down, not carried.
         mapped: the function that is mapped over the expression.
+        replaced: what is given later to the fields of these names.
     """
 
     scope: Scope
@@ -47,6 +48,7 @@ class Context(msgspec.Struct, frozen=True):
     gives: frozenset[str] = frozenset()
     written: bool = False
     mapped: Term | None = None
+    replaced: frozenset[str] = frozenset()
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -103,7 +105,7 @@ class Values:
         is_first = _is_first(leaves, context)
         if any(context.scope.kind(leaf.term)[0] is Kind.STRING for leaf in leaves) and not (is_first and context.made):
             return None  # a record, unless it is surely a state
-        if not is_first and not (self._is_named(term, context) and self._may_hold_arrays(leaves, context)):
+        if not is_first and not (self._is_named(term, context) and self._may_hold_arrays(term, leaves, context)):
             return None
         return Draft(term, _SHORT[term.form], leaves, context, None, is_state=True)
 
@@ -114,16 +116,22 @@ class Values:
         keys = [part.name for part in term.parts if part.name is not None]
         return self.names.is_state(context.bound) or self.names.is_state_dict(keys)
 
-    def _may_hold_arrays(self, leaves: Sequence[Leaf], context: Context) -> bool:
-        return any(may_hold_arrays(leaf.name, leaf.term, context.scope, self.names) for leaf in leaves)
+    def _may_hold_arrays(self, term: Term, leaves: Sequence[Leaf], context: Context) -> bool:
+        """Something in it, or in what is unpacked into it."""
+        entries = [(leaf.name, leaf.term) for leaf in leaves]
+        entries += [("", part.value) for part in term.parts if part.starred]
+        return any(may_hold_arrays(name, each, context.scope, self.names) for name, each in entries)
 
     def _of_class(self, term: Term, context: Context) -> Draft | None:
-        built = self._constructed(term, context) or self._replaced(term, context) or self._given(term, context)
+        made = self._constructed(term, context)
+        built = made or self._replaced(term, context) or self._given(term, context)
         if built is None:
             return None
+        replaced = context.replaced if made is not None else frozenset()
         leaves = tuple(
             leaf
             for name, value, field in built.entries
+            if name not in replaced
             for leaf in self._flatten(value, f"[{name!r}]" if built.keyed else name, name, field, context)
         )
         is_state = built.keyed or (built.known is not None and built.known.cls.is_state)

@@ -1,4 +1,4 @@
-"""Downloads the packages of the record, at the recorded versions, into a folder that is given.
+"""Downloads the packages of the record, at the recorded versions, into the folder that is given.
 
 Only their source is needed, so that their own requirements are left out.
 """
@@ -39,7 +39,8 @@ def main() -> int:
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     wanted = [f"{name}=={version}" for name, (version, _) in PACKAGES.items()]
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), *wanted]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    command += ["--upgrade", "--target", str(folder), *wanted]
     return subprocess.run(command, check=False).returncode
 
 

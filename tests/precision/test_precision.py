@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 RECORD = Path(__file__).with_name("findings.toml")
 CORPUS = os.environ.get("STATELINT_CORPUS")
 INSTALLED = ("optax", "flax", "equinox", "chex")
-FALSE_AT_MOST = 0.05
+FALSE_AT_MOST = 0.02
 
 
 def record() -> list[dict[str, str | int]]:

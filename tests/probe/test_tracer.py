@@ -87,7 +87,7 @@ def test_notation(text: str, aval: str) -> None:
 
 @pytest.mark.parametrize("text", ["f33[3]", "key<none>[]", "x32[1]", "f32[16,8", "f32[a]", "key<fry>["])
 def test_malformed_notation(text: str) -> None:
-    with pytest.raises(ValueError, match="no such|not JAX's notation"):
+    with pytest.raises(ValueError, match=r"no such|not JAX's notation"):
         trace(lambda s: s, {"x": text})
 
 
