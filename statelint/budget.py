@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from statelint.model.avals import Aval
 from statelint.model.names import is_optimizer, is_params
 from statelint.model.paths import steps
-from statelint.model.avals import Aval
 from statelint.model.trace import LeafTrace, StepTrace
 from statelint.model.wording import listed
 
