@@ -130,7 +130,10 @@ def test_an_interpreter_without_jax(tmp_path: Path, healthy: Path) -> None:
     assert "jax is not installed for" in failed.message
 
 
-def test_an_interpreter_with_jax_but_without_statelint(tmp_path: Path, healthy: Path) -> None:
+def test_an_interpreter_with_jax_but_without_statelint(
+    tmp_path: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     foreign = tmp_path / "foreign"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(foreign)], check=True)
     (packages,) = foreign.glob("lib/python*/site-packages")

@@ -193,6 +193,7 @@ class TestJitPerCall:
         few, many = (measure_call(lambda calls=calls: [make()(X) for _ in range(calls)]) for calls in (2, 6))
         assert (many[0] - few[0], many[1]) == (4, None)
 
+    @pytest.mark.skipif(jax.__version_info__ < (0, 10), reason="jax 0.5 knows no bound method again")
     def test_pmap(self) -> None:
         x = X[None]
         known, _ = measure_call(lambda: [jax.pmap(MOVER.move)(x) for _ in range(4)])
