@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-SOURCE = ()
+SOURCE = ("SL305",)
 PROBE = ("SL305",)
 
 
