@@ -19,6 +19,9 @@ part of the dearer one, and of how a leaf came to be weak the probe knows best.
 """
 
 
+ELSEWHERE = frozenset({"SL105", "SL205", "SL305"})
+"""Faults of a field that the detectors stand at different lines for: where it is made, and where it is used."""
+
 SHARED = "SL401"
 """Two leaves in one buffer: what the source sees of it."""
 
@@ -57,7 +60,23 @@ def confirmed(seen: Iterable[Diagnostic], traced: Iterable[Diagnostic]) -> list[
     merged = [finding for key, found in sources.items() if key not in probes for finding in found]
     for key, found in probes.items():
         merged += [_joined(finding, _partner(finding, sources.get(key, ()))) for finding in found]
-    return merged
+    return _met_elsewhere(merged)
+
+
+def _met_elsewhere(findings: list[Diagnostic]) -> list[Diagnostic]:
+    """All findings, where the two that the detectors make of one fault at different lines of a file are one."""
+    groups: dict[tuple[str, str, str], list[Diagnostic]] = {}
+    for finding in findings:
+        if finding.code in ELSEWHERE and _last_name(finding):
+            groups.setdefault((finding.code, finding.location.path, _last_name(finding)), []).append(finding)
+    twins: dict[int, Diagnostic | None] = {}
+    for group in groups.values():
+        if sorted(finding.detector for finding in group) == ["probe", "source"]:
+            source, probe = sorted(group, key=lambda finding: finding.detector, reverse=True)
+            joined = _joined(msgspec.structs.replace(probe, location=source.location), source)
+            twins |= {id(source): None, id(probe): joined}
+    kept = (twins.get(id(finding), finding) for finding in findings)
+    return [finding for finding in kept if finding is not None]
 
 
 def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -58,7 +58,7 @@ def run(paths: Sequence[str], config: Config, options: Options) -> Report:
     silenced = [finding for finding in merged if comments.silence(finding)]
     loud = [finding for finding in findings.dearest(merged) if not (silenced and comments.silence(finding))]
     reports = tuple(_probe_report(outcome, paths_shown) for outcome in outcomes)
-    probed = _Probed(reports, all_ran=options.probe and not left)
+    probed = _Probed(reports, all_ran=not left)
     idle = _unused(readings, comments, scope, probed)
     found = findings.distinct(map(scope.weighed, [*loud, *filter(scope.holds, idle)]))
     is_complete = not left and all(report.executables is not None for report in reports)
@@ -319,7 +319,8 @@ def _unused(readings: Iterable[Reading], comments: _Comments, scope: _Scope, pro
         ignores = comments.of(reading.path)
         if ignores.comments:
             traced = probed.holds(reading.path)
-            able = {code for code, module in modules.items() if traced or module.in_source}
+            # What a probe that did not run may see cannot be judged.
+            able = {code for code, module in modules.items() if traced or not module.in_trace}
             judged = able & scope.of(reading.path)
             yield from rules.in_source(ignores.unused(judged, complete=traced and default <= judged))
 

@@ -2,8 +2,7 @@
 
 ## What it does
 Follows every leaf through the calls of a plain loop, until nothing changes any more, and reports those that
-grow, shrink or
-change rank: an empty placeholder that the step fills, a reward of shape `(1,)` where reset gave `()`, a
+grow, shrink or change rank: an empty placeholder that the step fills, a reward of shape `(1,)` where reset gave `()`, a
 history that is concatenated.
 
 ## What JAX does

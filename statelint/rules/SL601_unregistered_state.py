@@ -2,7 +2,7 @@
 
 ## What it does
 Finds dataclasses that nothing registers as pytrees, and that go into a traced function: as an annotated parameter of
-a jitted function, as the carry of a `lax` loop, or as what `state = step(state, ...)` hands to a jitted step.
+a function that is decorated by a jit, or as the carry of a `lax` loop. A probe sees them wherever they go in.
 
 ## What JAX does
 `@dataclasses.dataclass` says nothing to JAX. The value is one leaf of a type that is no array: `jax.jit` raises a

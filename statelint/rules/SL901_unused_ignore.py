@@ -5,8 +5,8 @@
 Finds `# statelint: ignore`, `# statelint: ignore-file` and `# noqa: SL...` comments, and single codes in
 them, that silence no finding. A code that no rule has is one of them.
 
-What a run cannot judge is left alone: codes of rules that are not selected, codes that only the probe can
-find when it did not run, a bare `# noqa`, which may be meant for another tool, and a bare
+What a run cannot judge is left alone: codes of rules that are not selected, codes that a probe can find
+when one did not run, a bare `# noqa`, which may be meant for another tool, and a bare
 `# statelint: ignore` when some rules or the probe did not run.
 
 ## Why is this bad

@@ -15,6 +15,9 @@ _LIBRARIES = (
 )
 """Modules whose functions give arrays, or trees of them."""
 
+_COUNTING = frozenset({"sum", "len", "int", "float", "round", "min", "max", "abs", "str"})
+"""Builtins that give a number, or a text, of whatever they are given."""
+
 _SCALARS = frozenset({"int", "float", "bool", "str", "bytes", "None"})
 
 
@@ -25,6 +28,9 @@ def may_hold_arrays(key: str, term: Term, scope: Scope, names: Names) -> bool:
         return False
     if kind.is_array or scope.is_weak(term) or scope.holds_arrays(term):
         return True
+    meant, _ = scope.follow(term)
+    if meant.form == "call" and scope.absolute(meant.name) in _COUNTING:
+        return False
     return names.is_state_key(key) or any(_is_likely(each, scope, names) for each in _within(term, scope))
 
 
