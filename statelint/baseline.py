@@ -47,8 +47,11 @@ class Baseline(msgspec.Struct, frozen=True):
         return os.path.join(os.path.dirname(self.file), *key[0].split("/"))
 
     def found(self, findings: Iterable[Diagnostic]) -> Counter[Key]:
-        """The findings by their entries; what was not checked has none."""
-        counted = (finding for finding in findings if finding.code not in NOT_CHECKED)
+        """The findings, and what a run without probes shows in their place, by their entries; what was not checked has
+        none.
+        """
+        every = (each for finding in findings for each in (finding, *finding.parts))
+        counted = (finding for finding in every if finding.code not in NOT_CHECKED)
         return Counter(self.key(finding.location.path, finding.code) for finding in counted)
 
     def beyond(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:

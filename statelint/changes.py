@@ -115,13 +115,15 @@ def ignore(paths: Sequence[str], config: Config, report: Report) -> Changes:
     refused: list[tuple[Diagnostic, str]] = []
     groups: dict[str, list[Diagnostic]] = defaultdict(list)
     for finding in report.diagnostics:
-        groups[finding.location.path].append(finding)
+        # With or without probes, the next run is to be clean.
+        for each in (finding, *finding.parts):
+            groups[each.location.path].append(each)
     for path, findings in groups.items():
         data = before.get(path)
         silenced = _silenced(path, data, findings) if data is not None else None
         after[path] = silenced if silenced is not None else after.get(path, b"")
         loud = _loud(path, after[path], findings)
-        settled += (finding for finding in findings if finding not in loud)
+        settled += (finding for finding in findings if finding not in loud and finding in report.diagnostics)
         refused += ((finding, _reason(finding)) for finding in loud)
     return Changes(_changed(before, after), tuple(settled), tuple(refused))
 

@@ -99,6 +99,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
         field: the leaf or static field by its path in the state, as the user would write it, without the
             state's own name (``opt_state[0].mu['w']``).
         probe: the name of the probe whose trace showed it; None for a finding of the source alone.
+        parts: what the source alone says of the same leaf: a run without probes shows these in its place.
     """
 
     code: str
@@ -111,6 +112,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
     probe: str | None = None
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
+    parts: tuple[Diagnostic, ...] = ()
 
     @property
     def sort_key(self) -> tuple[Location, str, str]:

@@ -88,7 +88,8 @@ def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     for finding in findings:
         cheaper = [source for source in sources if _is_part(source, finding)]
         absorbed.update(map(id, cheaper))
-        kept.append(_joined(finding, cheaper[0] if cheaper else None))
+        joined = _joined(finding, cheaper[0] if cheaper else None)
+        kept.append(msgspec.structs.replace(joined, parts=(*joined.parts, *cheaper)))
     return [finding for finding, before in zip(kept, findings, strict=True) if id(before) not in absorbed]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from statelint import config, findings, linter
+from statelint.cli import main
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
 from statelint.model.trace import Executables
 from statelint.options import Options, UsageError
@@ -460,3 +461,23 @@ def test_a_drift_takes_the_weak_leaf_of_its_name_and_line_only() -> None:
     assert [d for d in result if d.code != "SL304"] == kept
     (merged,) = (d for d in result if d.code == "SL304")
     assert (merged.detector, merged.location.column, merged.fix) == ("both", 7, Fix(True, "mend tau"))
+
+
+@pytest.mark.parametrize("adopt", ["--add-ignore", "--write-baseline"])
+def test_what_is_put_up_with_is_so_with_probes_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopt: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text('[tool.statelint]\nbaseline = "known.json"\n')
+    Path("known.json").write_text('{"version": 1, "findings": {}}')
+    Path("train.py").write_text(
+        "import jax.numpy as jnp\nfrom statelint import Probe\n\n\n"
+        "def create_state():\n"
+        '    return {"params": jnp.zeros(3), "loss_ema": jnp.asarray(0.0)}\n\n\n'
+        "def step(state, loss):\n"
+        '    return {"params": state["params"], "loss_ema": state["loss_ema"] * loss}\n\n\n'
+        'probe = Probe(step=step, state=create_state, args=("f32[]",))\n'
+    )
+    assert main([]) == 1
+    main([adopt])
+    assert (main([]), main(["--no-probe"])) == (0, 0)
