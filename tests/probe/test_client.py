@@ -1,5 +1,6 @@
 """The worker is a real process, and whatever user code does to it ends in a failure of that one probe."""
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from statelint.diagnostics import Location
@@ -101,9 +103,7 @@ def test_children_of_user_code_do_not_outlive_the_run(tmp_path: Path) -> None:
     )
     (well,) = run(tmp_path, file)
     assert isinstance(well, StepTrace)
-    assert (
-        "7654321" not in subprocess.run(["ps", "ax", "-o", "args"], capture_output=True, text=True, check=True).stdout
-    )
+    assert not [each for each in psutil.process_iter(["cmdline"]) if "7654321" in (each.info["cmdline"] or ())]
 
 
 def test_a_probe_that_the_import_does_not_make(tmp_path: Path) -> None:
@@ -317,17 +317,22 @@ def test_the_worker_goes_when_the_client_is_killed(tmp_path: Path) -> None:
     file = tmp_path / "sleeps.py"
     file.write_text(HEAD + "import subprocess, time\nsubprocess.Popen(['sleep', '7654322'])\ntime.sleep(600)" + TAIL)
     run = subprocess.Popen([sys.executable, "-m", "statelint", str(file)], cwd=tmp_path)
-    ours = re.compile(r"worker\.py$|sleep 7654322$", re.MULTILINE)
 
-    def alive() -> list[str]:
-        listed = subprocess.run(["ps", "ax", "-o", "pgid,args"], capture_output=True, text=True, check=True).stdout
-        groups = {line.split()[0] for line in listed.splitlines() if "sleep 7654322" in line}
-        return [line for line in listed.splitlines() if line.split()[0] in groups and ours.search(line)]
+    def below() -> list[psutil.Process]:
+        return psutil.Process(run.pid).children(recursive=True)
 
-    wait_until(lambda: len(alive()) == 2)
+    wait_until(lambda: len(below()) == 2)
+    worker, sleeper = below()
     run.kill()
     run.wait()
-    wait_until(lambda: not alive())
+    wait_until(lambda: not is_alive(worker) and not is_alive(sleeper))
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether it runs; one that has ended may stay listed until its new parent looks."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
