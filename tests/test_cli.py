@@ -389,7 +389,7 @@ def test_interrupt_is_quiet_from_the_first_moment() -> None:
         "main()\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "")
 
 
 def test_what_comes_before_the_guard_against_an_interrupt_is_next_to_nothing() -> None:

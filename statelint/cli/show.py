@@ -1,0 +1,48 @@
+"""`statelint show`: the state of each probe."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from statelint import config, linter, showing
+from statelint.cli.common import CLEAN, FOUND, check_combination, check_folder, color_option, file_option
+from statelint.cli.terminal import colours, put
+from statelint.model.trace import ProbeFailure
+from statelint.options import Options
+from statelint.report import state, state_json
+
+
+@click.command("show")
+@click.argument("targets", nargs=-1, metavar="[PATH | MODULE:NAME]...")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
+)
+@click.option("--all", "everything", is_flag=True, help="Show each leaf, also where many are alike.")
+@file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
+@file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
+@click.option("--isolated", is_flag=True, help="Read no configuration.")
+@color_option
+def command(
+    targets: tuple[str, ...],
+    output_format: str,
+    everything: bool,
+    python: str | None,
+    config_file: str | None,
+    isolated: bool,
+    color: str,
+) -> int:
+    """Show the state of each probe, leaf by leaf, and what it weighs.
+
+    Probes are those declared in files and folders, the current one when nothing is named, and those named as
+    module:name. Exit codes: 0 all were traced, 1 some could not be, 2 there is nothing to show.
+    """
+    check_combination({"--config": config_file is not None, "--isolated": isolated})
+    check_folder()
+    start = next((target for target in targets if not showing.is_reference(target)), ".")
+    settings = config.load(linter.rule_names(), start=start, file=config_file, isolated=isolated)
+    outcomes = showing.show(targets, settings, Options(python=python))
+    look = {"colour": colours(color, to_file=False), "fold": sys.stdout.isatty()}
+    put(state_json.as_json(outcomes) if output_format == "json" else state.as_text(outcomes, everything, **look))
+    return FOUND if any(isinstance(outcome, ProbeFailure) for outcome in outcomes) else CLEAN
