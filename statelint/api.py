@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from statelint import rules
-from statelint.config import shown
+from statelint import config, rules
 from statelint.diagnostics import Diagnostic, Location, Severity
 from statelint.model.names import Names
 from statelint.model.trace import ProbeSite, StepTrace
@@ -28,9 +27,12 @@ def trace(
     x64: bool = False,
     mesh: int | Mapping[str, int] | None = None,
     restore: Literal["orbax", "flax"] | None = None,
+    compile: bool = False,
     measure: bool = False,
 ) -> StepTrace:
-    """Trace a step abstractly: nothing is compiled and nothing allocated.
+    """Trace a step abstractly: nothing is compiled and nothing allocated, unless it is asked for.
+
+    What is a counter and what a state say the names of the nearest pyproject.toml to the caller's file.
 
     Args:
         step: a function, plain, jitted or partial, that takes the state and gives back the next one.
@@ -46,6 +48,7 @@ def trace(
         x64: trace with 64-bit types enabled.
         mesh: how many devices the step needs, or the sizes of its mesh's axes; they must be there already.
         restore: take the state through a real checkpoint of this library, in place of a strong copy of it.
+        compile: compile the step, and read placements and donated bytes from the programs.
         measure: run the steps for real on zeros, too.
 
     Returns:
@@ -69,12 +72,15 @@ def trace(
         x64=x64,
         mesh=mesh,
         restore=restore,
+        compile=compile,
         measure=measure,
     )
     name = getattr(step, "__name__", None) or type(step).__name__
     path, line = caller()
     site = ProbeSite(name, Location(path, line))
-    return msgspec.convert({"probe": msgspec.to_builtins(site), **facts}, StepTrace).named(Names())
+    settings = config.load(rules.names(), start=path)
+    names = Names(settings.state_names, settings.counter_names)
+    return msgspec.convert({"probe": msgspec.to_builtins(site), **facts}, StepTrace).named(names)
 
 
 def check(step: Callable[..., Any], state: Any, *args: Any, **options: Any) -> list[Diagnostic]:
@@ -103,4 +109,4 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, **options: A
 
 
 def _place(at: Location) -> str:
-    return f"{shown(at.path)}:{at.line}"
+    return f"{config.shown(at.path)}:{at.line}"

@@ -48,7 +48,8 @@ class Reality:
         loop: executables of a plain loop; None when every call made a new one.
         restore: how many more the first restored state made; 0 when every call makes one anyway.
         traces: jaxprs traced by each call of the loop, the jitted functions inside it among them.
-        compiles: executables made by each call of the loop.
+        compiles: programs compiled by each call of the loop. One of them is the step's; others are eager operations
+            that it does while it is traced, or what cuts an array into the parts of several devices.
         error: what the loop raised, led by the number of the call.
         donation_error: the first call refused to donate the state. The loop was then measured over a copy of
             the state in which no two leaves share a buffer.
@@ -203,13 +204,15 @@ class _Loop:
                 state, counts, result = self.once(state)
             except Exception as error:
                 text = f"call {len(compiles) + 1}: {type(error).__name__}: {' '.join(str(error).split())}"
-                return Reality(sum(compiles), 0, tuple(traces), tuple(compiles), text, None, tuple(results))
+                return Reality(
+                    _calls_that_compile(compiles), 0, tuple(traces), tuple(compiles), text, None, tuple(results)
+                )
             traces.append(counts["traces"])
             compiles.append(counts["compiles"])
             results.append(result)
         endless = all(compiles)
         return Reality(
-            loop=None if endless else sum(compiles),
+            loop=None if endless else _calls_that_compile(compiles),
             restore=0 if endless else self.after_restore(state),
             traces=tuple(traces),
             compiles=tuple(compiles),
@@ -219,12 +222,10 @@ class _Loop:
     def after_restore(self, state: Any) -> int:
         in_place = self.in_place
         state = restored_in_place(state) if in_place else restored(state, python_numbers=self.python_numbers)
-        total = 0
-        for _ in range(PATIENCE):
+        for calls in range(PATIENCE):
             state, counts, _result = self.once(state)
             if not counts["compiles"]:
-                return total
-            total += counts["compiles"]
+                return calls
         raise AssertionError("the restored state compiles at every call, the state of the loop did not")
 
     def once(self, state: Any) -> tuple[Any, dict[str, int], tuple[Any, ...]]:
@@ -261,6 +262,10 @@ class _Loop:
             if len(found) == 1:
                 return found[0]
         return output
+
+
+def _calls_that_compile(compiles: Sequence[int]) -> int:
+    return sum(map(bool, compiles))
 
 
 def _same_structure(one: Any, other: Any) -> bool:

@@ -186,11 +186,26 @@ class ClassFault(msgspec.Struct, frozen=True):
     at: Location | None = None
 
 
+class CompiledDonation(msgspec.Struct, frozen=True):
+    """The bytes of the state that one device is given to reuse, how many of them shapes and dtypes promise, and how
+    many the compiled program does reuse.
+    """
+
+    asked: int
+    promised: int
+    reused: int
+
+
 class Donation(msgspec.Struct, frozen=True):
-    """The bytes of the state that the step donates, and how many of them its outputs reuse."""
+    """The bytes of the state that the step donates, and how many of them its outputs reuse, by shapes and dtypes.
+
+    Attributes:
+        compiled: what the compiled program makes of them, where the step was compiled and the backend tells.
+    """
 
     asked: int
     reused: int
+    compiled: CompiledDonation | None = None
 
 
 class Extra(msgspec.Struct, frozen=True):
@@ -254,7 +269,11 @@ class StepTrace(msgspec.Struct, frozen=True):
         empty: the paths of nodes without a leaf below (`None`, an empty tuple, a masked part).
         donation: None when nothing of the state is donated.
         extras: for each executable beyond the first, what is to blame.
+        compiled: the step was compiled, so that its placements are those of XLA.
+        uncompiled: why XLA refused to compile a call, where that was asked for.
         measured: what running the steps for real cost, where that was asked for.
+        imported: the files that had been imported by then; jax, python: their versions. All empty in one's own process.
+        printed: the last of what the project's code printed.
     """
 
     probe: ProbeSite
@@ -271,7 +290,13 @@ class StepTrace(msgspec.Struct, frozen=True):
     empty: tuple[str, ...] = ()
     donation: Donation | None = None
     extras: tuple[Extra, ...] = ()
+    compiled: bool = False
+    uncompiled: str | None = None
     measured: Executables | None = None
+    imported: tuple[str, ...] = ()
+    jax: str = ""
+    python: str = ""
+    printed: str = ""
 
     def named(self, names: Names) -> StepTrace:
         """The same trace, with what the names say of its leaves and static fields."""
@@ -348,8 +373,12 @@ class ProbeFailure(msgspec.Struct, frozen=True):
     Attributes:
         at: the user's line that failed, or else the probe's own.
         message: one line.
+        printed: the last of what the project's code printed, and the traceback.
+        last: the last lines of it, without the traceback.
     """
 
     probe: ProbeSite
     at: Location
     message: str
+    printed: str = ""
+    last: tuple[str, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +12,11 @@ import jax
 from statelint.probe import frames, leaves, placement
 from statelint.probe.adapters import Adapter, is_factory
 from statelint.probe.adapters.plain import Flat
-from statelint.probe.jaxprs import Jaxpr, out_avals
+from statelint.probe.jaxprs import Jaxpr, constants, out_avals
 from statelint.probe.nodes import Node
+
+SMALL = 2**26
+"""Bytes of a state that is made for real to see where an eager factory puts it."""
 
 
 class ProbeError(Exception):
@@ -86,7 +90,12 @@ def _given(tree: Any, choose: Choose) -> Built:
     adapter = choose(tree)
     flat = adapter.flatten(tree)
     buffers = {place: device_buffer(leaf) for place, leaf in enumerate(flat.leaves)}
-    placed = {place: placement.of_leaf(leaf) for place, leaf in enumerate(flat.leaves)}
+    # A placeholder stands for an array that is made where the step runs.
+    made = placement.of_context()
+    placed = {
+        place: placement.of_leaf(leaf) or (made if isinstance(leaf, jax.ShapeDtypeStruct) else None)
+        for place, leaf in enumerate(flat.leaves)
+    }
     return Built(tree, adapter, flat, shares=_groups(buffers), placed=placed)
 
 
@@ -99,7 +108,8 @@ def _made(factory: Callable[..., Any], state_args: Sequence[Any], choose: Choose
     """
     arguments, treedef = jax.tree_util.tree_flatten(leaves.resolve_notation(list(state_args)))
     places = [place for place, value in enumerate(arguments) if leaves.is_array(value)]
-    placeholders = [leaves.abstract(arguments[place]) for place in places]
+    given = [arguments[place] for place in places]
+    placeholders = [leaves.at(leaves.abstract(value), placement.of_leaf(value)) for value in given]
     seen: dict[str, Any] = {}
 
     def call(values: Sequence[Any]) -> Any:
@@ -131,6 +141,14 @@ def _made(factory: Callable[..., Any], state_args: Sequence[Any], choose: Choose
     buffers = {place: jaxpr.buffer(leaf, variables[place]) for place, leaf in seen["leaves"].items()}
     avals = dict(zip(seen["leaves"], out_avals(traced), strict=True))
     placed = {place: jaxpr.placed(variable) for place, variable in variables.items()}
+    named = [*placed.values(), *(aval.sharding for aval in placeholders), placement.of_context()]
+    named += map(placement.of_leaf, constants(traced.jaxpr))
+    is_small = sum(map(leaves.nbytes, avals.values())) <= SMALL
+    if any(place is not None for place in named) and not all(placed.values()) and is_small:
+        # What an eager operation makes of a placed array is placed, too, and a trace does not say where.
+        with contextlib.suppress(Exception):
+            real = seen["adapter"].flatten(call([leaves.zeros(aval) for aval in placeholders])).leaves
+            placed = {place: placement.of_leaf(real[place]) for place in placed}
     return Built(seen["tree"], seen["adapter"], seen["flat"], avals, _groups(buffers), placed, jaxpr, variables)
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import jax
 
-from statelint.probe import blame, leaves, placement, spelling
+from statelint.probe import blame, compiling, frames, leaves, placement, spelling
 from statelint.probe.adapters import Adapter, is_jit
 from statelint.probe.build import ProbeError, pick
 from statelint.probe.donation import ledger
 from statelint.probe.flow import Flow, flow
-from statelint.probe.jaxprs import Jaxpr, out_avals
+from statelint.probe.jaxprs import Jaxpr, out_avals, shardings
 from statelint.probe.states import State, is_aval, likeness
 
 
@@ -27,7 +27,7 @@ class Call:
         before, after: the state that went in and the one that came out.
         variables: of the leaves that came out, by place; those that the adapter holds static have none.
         inputs: of the leaves that went in, by place, the place among the jaxpr's inputs.
-        beside: how many outputs stand beside the state.
+        program: the call as it was compiled, where that was asked for.
     """
 
     before: State
@@ -35,6 +35,7 @@ class Call:
     jaxpr: Jaxpr
     variables: dict[int, Any]
     inputs: dict[int, int]
+    program: compiling.Program | None = None
 
     @functools.cached_property
     def flow(self) -> Flow:
@@ -59,6 +60,15 @@ class Call:
         number = self._outputs.get(after[2]) if after else None
         source = self.inputs.get(place)
         return number is not None and source is not None and self.flow.sources[number] == source
+
+    @functools.cached_property
+    def used(self) -> set[int | None]:
+        """The inputs that jit does not drop."""
+        return self.flow.reads | set(self.flow.sources)
+
+    def drops(self, place: int) -> bool:
+        """Whether a leaf goes no further than jit; where explicit axes put it is part of its aval, and counts."""
+        return self.inputs[place] not in self.used and not placement.is_explicit(self.before.placed[place])
 
     @functools.cached_property
     def _outputs(self) -> dict[int, int]:
@@ -89,15 +99,29 @@ class Stepper:
     Args:
         argnums: which positional arguments of the step the state is; several for a state that is a tuple of them.
         returns: where the state stands in the step's result; None: it is looked for.
+        is_compiling: compile each call; not once XLA has refused one.
+
+    Attributes:
+        uncompiled: why XLA refused a call.
     """
 
+    uncompiled: str | None = None
+
     def __init__(
-        self, step: Callable[..., Any], adapter: Adapter, args: Sequence[Any], argnums: Sequence[int], returns: Any
+        self,
+        step: Callable[..., Any],
+        adapter: Adapter,
+        args: Sequence[Any],
+        argnums: Sequence[int],
+        returns: Any,
+        *,
+        is_compiling: bool = False,
     ) -> None:
         self.step = step
         self.adapter = adapter
         self.argnums = tuple(argnums)
         self.returns = returns
+        self.is_compiling = is_compiling
         self.is_jitted = any(is_jit(function) for function in blame.unwrap(step))
         self.flat, self.treedef = jax.tree_util.tree_flatten(list(args))
         if not self.is_jitted and adapter.name == "jax.jit":
@@ -140,16 +164,32 @@ class Stepper:
             seen["places"] = [place for place, leaf in enumerate(flat.leaves) if self.adapter.is_traced(leaf)]
             return [*(flat.leaves[place] for place in seen["places"]), *self._beside(result, flat.leaves)]
 
-        placeholders = [state.values[place] for place in in_state]
-        placeholders += [leaves.abstract(self.flat[place]) for place in in_arguments]
+        placeholders = [leaves.at(state.values[place], state.placed[place]) for place in in_state]
+        placeholders += [leaves.at(leaves.abstract(self.flat[place]), self.placed[place]) for place in in_arguments]
         traced = jax.jit(flat_step).trace(*placeholders)
         avals = dict(zip(seen["places"], out_avals(traced), strict=False))
         after = state_of(self.adapter, seen["flat"], avals)
-        after.placed[:] = _placed(state, after, [self.placed[place] for place in in_arguments])
         jaxpr = Jaxpr(traced.jaxpr.jaxpr)
         variables = dict(zip(seen["places"], jaxpr.jaxpr.outvars, strict=False))
         inputs = {place: number for number, place in enumerate(in_state)}
-        return Call(state, after, jaxpr, variables, inputs)
+        call = Call(state, after, jaxpr, variables, inputs)
+        call.program = self._compiled(call, flat_step, placeholders)
+        state.dropped = frozenset(place for place in inputs if call.drops(place))
+        for place, where in zip(variables, _placed(call, placeholders), strict=True):
+            after.placed[place] = where
+        return call
+
+    def _compiled(
+        self, call: Call, function: Callable[..., Any], placeholders: Sequence[Any]
+    ) -> compiling.Program | None:
+        if not self.is_compiling or self.uncompiled is not None:
+            return None
+        try:
+            # What the step's own jit donates: a jit around it would not know.
+            return compiling.program(function, placeholders, [call.inputs[place] for place in call.lost])
+        except Exception as error:
+            self.uncompiled = frames.one_line(error)
+            return None
 
     def settled(self, state: State) -> State:
         """The state as its classes make it when they are put together: some convert what they are given."""
@@ -225,8 +265,18 @@ def state_of(adapter: Adapter, flat: Any, avals: dict[int, Any], placed: dict[in
     return State(flat.root, values, flat.treedef, [where.get(place) for place in range(len(values))])
 
 
-def _placed(before: State, after: State, others: Sequence[Any]) -> list[Any]:
+def _placed(call: Call, inputs: Sequence[Any]) -> list[Any]:
     """Where the leaves that come out are committed."""
-    given = {path: before.placed[place] for path, (_, _, place) in before.by_path.items()}
-    matched = [given.pop(path, None) for path in after.by_path]
-    return placement.after(matched, [*others, *given.values()], len(after))
+    named = [aval.sharding for number, aval in enumerate(inputs) if number in call.used]
+    named += [*shardings(call.jaxpr.jaxpr), placement.of_context()]
+    before = {path: call.before.placed[place] for path, (_, _, place) in call.before.by_path.items()}
+    paths = [node.path for node in call.after.root.leaves()]
+    return placement.after(
+        named,
+        [before.get(paths[place]) for place in call.variables],
+        [
+            placement.explicit(variable.aval, named) or placement.on_devices(call.jaxpr.sharded(variable), named)
+            for variable in call.variables.values()
+        ],
+        call.program and call.program.outputs and call.program.outputs[: len(call.variables)],
+    )

@@ -56,6 +56,8 @@ class Words:
             "step": self.step_code.definition(),
             "empty": [node.path for node in self.state.root.walk() if node.children is not None and _is_bare(node)],
             "donation": self._donation(),
+            "compiled": self.first is not None and self.first.program is not None,
+            "uncompiled": self.tracer.stepper.uncompiled,
             "extras": list(self._extras(found, statics, structure)),
         }
 
@@ -76,7 +78,7 @@ class Words:
             if first and self.first and not same(first[1], value):
                 facts |= {"value_after": spelling.short(first[1]), "produced": self._produced(first, self.first)}
             return facts
-        changed = list(self._changed(node.path))
+        changed, moved = list(self._changed(node.path)), list(self._moved(node.path))
         made = self._made(place, placed)
         return (
             facts
@@ -92,13 +94,21 @@ class Words:
                     {"call": number, "before": spelling.aval_facts(before), "after": spelling.aval_facts(after[1])}
                     for number, before, after in changed
                 ],
-                "moves": list(self._moves(node.path)),
+                "moves": [
+                    {"call": number, "before": placement.in_words(before), "after": placement.in_words(after)}
+                    for number, before, after, _ in moved
+                ],
                 "placed": placed,
                 "made": made,
                 "library": self.built.library(place) or blame.library_sets(node),
-                "produced": self._produced(changed[0][2], self.calls[changed[0][0] - 1])
-                if changed
-                else self._given_back(node, value),
+                "produced": next(
+                    (
+                        self._produced(change[-1], self.calls[change[0] - 1])
+                        for changes in (changed, moved)
+                        for change in changes
+                    ),
+                    self._given_back(node, value),
+                ),
             }
         )
 
@@ -130,14 +140,14 @@ class Words:
             if before and after and is_aval(before[1]) and is_aval(after[1]) and not same(before[1], after[1]):
                 yield number, before[1], after
 
-    def _moves(self, path: str) -> Iterator[Facts]:
+    def _moved(self, path: str) -> Iterator[tuple[int, Any, Any, tuple[Node, Any, int]]]:
+        """The calls that a leaf comes out of at another place: number, place before and after, leaf after."""
         for number, call in enumerate(self.calls, start=1):
             before, after = call.before.by_path.get(path), call.after.by_path.get(path)
             if before and after:
                 one, other = call.before.placed[before[2]], call.after.placed[after[2]]
-                if not placement.same(one, other):
-                    words = placement.in_words
-                    yield {"call": number, "before": words(one), "after": words(other)}
+                if before[2] not in call.before.dropped and not placement.same(one, other, after[1]):
+                    yield number, one, other, after
 
     def _argument_sharing(self, leaf: Any) -> str | None:
         """The other argument of the step that holds the leaf's buffer."""
@@ -230,8 +240,21 @@ class Words:
         if self.first is None or not self.first.lost:
             return None
         sizes = {place: leaves.nbytes(self.state.values[place]) for place in self.first.lost}
-        reused = sum(size for place, size in sizes.items() if self.first.lost[place] is None)
-        return {"asked": sum(sizes.values()), "reused": reused}
+        reused = [place for place, why in self.first.lost.items() if why is None]
+        return {
+            "asked": sum(sizes.values()),
+            "reused": sum(sizes[place] for place in reused),
+            "compiled": self._compiled_donation(reused),
+        }
+
+    def _compiled_donation(self, reused: list[int]) -> Facts | None:
+        """The same of one device, and what the compiled program makes of it."""
+        call = self.first
+        if call is None or call.program is None or call.program.aliased is None:
+            return None
+        sizes = {place: call.program.on_one_device(call.inputs[place], self.state.values[place]) for place in call.lost}
+        promised = sum(sizes[place] for place in reused)
+        return {"asked": sum(sizes.values()), "promised": promised, "reused": call.program.aliased}
 
     def _extras(self, found: list[Facts], statics: list[Facts], structure: list[Facts]) -> Iterator[Facts]:
         """For each executable beyond the first one of the loop, and those of a restore, what is to blame."""

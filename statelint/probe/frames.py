@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import re
 import sysconfig
-import traceback
 from typing import Any
 
 _OWN_TRACE = re.compile(r" ?The error occurred while tracing the function flat_\w+ .*")
@@ -45,13 +45,14 @@ def _lines(path: str) -> list[str]:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read().split("\n")
-    except OSError:
+    except Exception:  # the file may be gone, and user code may have put another function in the place of `open`
         return []
 
 
 def of_operation(source_info: Any) -> list[Place]:
-    """The user's frames of a traced operation, innermost first."""
-    return [_place(match) for match in _frames(source_info) if is_users(match["path"])]
+    """The user's frames of a traced operation, innermost first; not those from which we were called ourselves."""
+    inside = itertools.takewhile(lambda match: not match["path"].startswith(_OURS), _frames(source_info))
+    return [_place(match) for match in inside if is_users(match["path"])]
 
 
 def of_library(source_info: Any) -> Place | None:
@@ -90,9 +91,14 @@ def of_error(error: BaseException) -> Place | None:
     """The user's line that an exception comes from; for a syntax error, the line that does not parse."""
     if isinstance(error, SyntaxError) and error.filename and is_users(error.filename):
         return place(error.filename, error.lineno or 1)
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
-    if frames:
-        return place(frames[-1].filename, frames[-1].lineno or 1, frames[-1].colno or 0)
+    users, at = None, error.__traceback__
+    while at is not None:
+        users = at if is_users(at.tb_frame.f_code.co_filename) else users
+        at = at.tb_next
+    if users is not None:
+        code = users.tb_frame.f_code
+        _, _, column, _ = next(itertools.islice(code.co_positions(), users.tb_lasti // 2, None))
+        return place(code.co_filename, users.tb_lineno or 1, column or 0)
     inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return of_error(inner) if inner is not None else None
 
@@ -101,7 +107,7 @@ def one_line(error: BaseException, limit: int = 240) -> str:
     """An exception on one line of at most ``limit`` characters, without what JAX adds about our own wrapper."""
     try:
         text = str(error)
-    except Exception:
+    except BaseException:
         text = ""
     text = _OWN_TRACE.sub("", " ".join(text.split()))
     text = text if len(text) <= limit else text[: limit - 3] + "..."

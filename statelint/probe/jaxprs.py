@@ -47,12 +47,23 @@ class Jaxpr:
         return (inner.library(name) if inner else None) or frames.of_library(equation.source_info)
 
     def placed(self, variable: Any) -> Any:
-        """The sharding or device that an eager `device_put` commits a variable to."""
+        """The sharding that an eager factory commits a variable to, as far as it says so."""
         equation = self._maker(variable)
-        if equation is None or equation.primitive.name != "device_put":
+        if equation is not None and equation.primitive.name == "device_put":
+            target = equation.params["devices"][equation.outvars.index(variable)]
+            return jax.sharding.SingleDeviceSharding(target) if isinstance(target, jax.Device) else target
+        place = self.sharded(variable)
+        return place if _on_devices(place) else None
+
+    def sharded(self, variable: Any) -> Any:
+        """The sharding that the operation which made a variable names for it, over the axes of a mesh."""
+        if (equation := self._maker(variable)) is None:
             return None
-        target = equation.params["devices"][equation.outvars.index(variable)]
-        return jax.sharding.SingleDeviceSharding(target) if isinstance(target, jax.Device) else target
+        place = _outputs(equation)[equation.outvars.index(variable)]
+        if place is None:
+            inner, name = _inside(equation, variable)
+            return inner.sharded(name) if inner else None
+        return place
 
     def buffer(self, leaf: Any, variable: Any) -> Any:
         """What tells the device buffer of an eager leaf apart: its variable, or the very object where it is a constant.
@@ -73,6 +84,61 @@ def _inside(equation: Any, variable: Any) -> tuple[Jaxpr | None, Any]:
     if inner is None or len(inner.outvars) != len(equation.outvars):
         return None, None
     return Jaxpr(inner), inner.outvars[equation.outvars.index(variable)]
+
+
+def constants(closed: Any) -> list[Any]:
+    """The concrete arrays that a traced function takes from around it."""
+    read = (variable for equation in closed.jaxpr.eqns for variable in equation.invars)
+    return [*closed.consts, *(variable.val for variable in (*read, *closed.jaxpr.outvars) if is_literal(variable))]
+
+
+@functools.cache
+def shardings(jaxpr: Any) -> frozenset[Any]:
+    """The shardings that an open jaxpr names anywhere: a jit of it commits its outputs to their devices."""
+    found: set[Any] = set()
+    for equation in jaxpr.eqns:
+        params = equation.params
+        if equation.primitive.name in NAMING:
+            found.update(filter(_on_devices, [*_outputs(equation), *params.get("in_shardings", ())]))
+        for value in params.values():
+            for inner in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(inner, "jaxpr", inner)
+                if hasattr(inner, "eqns"):
+                    found |= shardings(inner)
+    return frozenset(found)
+
+
+NAMING = ("device_put", "jit", "pjit", "sharding_constraint", "shard_map")
+"""The operations that may name a sharding."""
+
+
+def _outputs(equation: Any) -> list[Any]:
+    """The sharding that an operation names for each of its outputs; None for those of which it says nothing."""
+    params = equation.params
+    match equation.primitive.name:
+        case "device_put":
+            # Within a jit a single device is no more than a wish.
+            named = [place if hasattr(place, "spec") else None for place in params["devices"]]
+        case "jit" | "pjit":
+            named = params["out_shardings"]
+        case "sharding_constraint":
+            named = [params["sharding"]]
+        case "shard_map":
+            # Up to jax 0.6 they are written as the axes of each dimension.
+            specs = params.get("out_specs") or [
+                jax.sharding.PartitionSpec(*(names.get(dimension) for dimension in range(variable.aval.ndim)))
+                for names, variable in zip(params["out_names"], equation.outvars, strict=True)
+            ]
+            named = [jax.sharding.NamedSharding(params["mesh"], spec) for spec in specs]
+        case _:
+            named = [None] * len(equation.outvars)
+    return [place if isinstance(place, jax.sharding.Sharding) else None for place in named]
+
+
+def _on_devices(place: Any) -> bool:
+    """Whether it is a sharding over devices, rather than left open or over an abstract mesh."""
+    mesh = getattr(place, "mesh", None)
+    return isinstance(place, jax.sharding.Sharding) and isinstance(mesh, jax.sharding.Mesh | None)
 
 
 def is_literal(variable: Any) -> bool:

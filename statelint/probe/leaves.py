@@ -56,17 +56,24 @@ def strong(aval: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
+def at(aval: jax.ShapeDtypeStruct, place: Any) -> jax.ShapeDtypeStruct:
+    """The same leaf, committed to a sharding; None: to none."""
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=bool(aval.weak_type), sharding=place)
+
+
 def nbytes(aval: jax.ShapeDtypeStruct) -> int:
     """Bytes of a leaf of this aval."""
     return int(math.prod(aval.shape)) * int(aval.dtype.itemsize)
 
 
 def zeros(aval: jax.ShapeDtypeStruct) -> Any:
-    """A concrete stand-in, for a factory that cannot be traced."""
+    """A concrete stand-in, at the place of the aval where it has one."""
     if jnp.issubdtype(aval.dtype, jax.dtypes.prng_key):
         implementation = KEY_IMPLS[str(aval.dtype)[4:-1]]
-        return jnp.broadcast_to(jax.random.key(0, impl=implementation), aval.shape)
-    return jnp.zeros(aval.shape, aval.dtype)
+        made = jnp.broadcast_to(jax.random.key(0, impl=implementation), aval.shape)
+    else:
+        made = jnp.zeros(aval.shape, aval.dtype)
+    return made if aval.sharding is None else jax.device_put(made, aval.sharding)
 
 
 def from_notation(text: str) -> jax.ShapeDtypeStruct | None:

@@ -87,11 +87,15 @@ class _Run:
         return tree if self.tracer.adapter.in_place else jax.tree_util.tree_map(_own, tree)
 
     def once(self, tree: Any) -> tuple[Any, int]:
-        """The next state, and how many executables it cost."""
+        """The next state, and whether that cost an executable of the step.
+
+        A call may compile other programs on its way: eager operations that the step does while it is traced, or
+        what cuts an array into the parts of several devices.
+        """
         before = _compiled
         result = self.call(*self.stepper.arguments(tree, self.others))
         jax.block_until_ready([leaf for leaf in jax.tree_util.tree_leaves(result) if isinstance(leaf, jax.Array)])
-        return self.stepper.state_in(result, tree, self.tracer.first), _compiled - before
+        return self.stepper.state_in(result, tree, self.tracer.first), int(_compiled > before)
 
     def restored(self, tree: Any, how: str | None) -> Any:
         """The state as a checkpoint brings it back."""

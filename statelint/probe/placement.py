@@ -1,16 +1,18 @@
 """Where arrays live: whether they are committed to devices, and how a call moves them.
 
 jit's key holds each array's sharding, and whether the array is committed to it. One committed input commits all
-outputs, so an uncommitted leaf beside a committed one is another key at the next call: a second compile without
-a second trace, of which JAX says nothing.
+outputs, and so does a sharding that the step itself names: an uncommitted leaf is then another key at the next
+call, a second compile without a second trace, of which JAX says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 Placement = Any
 """The sharding that a leaf is committed to; None for one that goes wherever the others are."""
@@ -25,21 +27,64 @@ def of_leaf(leaf: Any) -> Placement:
     return leaf.sharding if isinstance(leaf, jax.ShapeDtypeStruct) else None
 
 
-def after(given: Sequence[Placement], others: Sequence[Placement], count: int) -> list[Placement]:
-    """Where the leaves that come out of a call are committed, when those that went in stood here.
+def of_context() -> Placement:
+    """Where a mesh that is set for all computations commits what has no other place."""
+    if jax.sharding.get_abstract_mesh().empty:
+        return None
+    # jax 0.5 has no public name for the devices of that mesh, but an array is put on them.
+    return _replicated(jnp.zeros(()).sharding)
+
+
+def of_restored() -> Placement:
+    """Where an array is committed that is made of what was saved: to the mesh that is set, or nowhere."""
+    return None if of_context() is None else of_leaf(jnp.asarray(np.zeros((), np.float32)))
+
+
+def explicit(aval: Any, known: Iterable[Placement]) -> Placement:
+    """The sharding that an aval carries, on a mesh of explicit axes: placements that are known tell its devices."""
+    sharding = getattr(aval, "sharding", None)
+    return on_devices(sharding, known) if is_explicit(sharding) else None
+
+
+def on_devices(sharding: Any, known: Iterable[Placement]) -> Placement:
+    """A sharding over an abstract mesh on the devices of a known one; None where there is none such."""
+    mesh = getattr(sharding, "mesh", None)
+    if sharding is None or mesh is None or isinstance(mesh, jax.sharding.Mesh):
+        return sharding
+    meshes = (getattr(place, "mesh", None) for place in known)
+    found = next((other for other in meshes if other is not None and other.abstract_mesh == mesh), None)
+    return None if found is None else jax.sharding.NamedSharding(found, sharding.spec)
+
+
+def after(
+    named: Iterable[Placement], given: Sequence[Placement], said: Sequence[Placement], chosen: Sequence[Any] | None
+) -> list[Placement]:
+    """Where the leaves that come out of a call are committed.
 
     Args:
-        given: of the leaf that each output takes the place of.
-        others: of all other inputs.
-        count: how many leaves come out.
+        named: the places of all inputs that the call uses, and those that the step itself names.
+        given: where the leaf that each output takes the place of went in.
+        said: what the step says of the place of each output; None where it says nothing.
+        chosen: the sharding of each output as it was compiled; None: it was not.
     """
-    committed = [place for place in (*given, *others) if place is not None]
+    committed = [place for place in named if place is not None]
     if not committed:
-        return [None] * count
+        return [None] * len(given)
+    if chosen is not None:
+        return list(chosen)
     widest = max(committed, key=lambda place: len(place.device_set))
     shared = _replicated(widest)
-    padded = [*given, *[None] * count][:count]
-    return [place if place is not None and place.device_set == widest.device_set else shared for place in padded]
+    stays = [own is not None and own.device_set == widest.device_set and not is_explicit(own) for own in given]
+    return [
+        place if place is not None else own if is_own else shared
+        for place, own, is_own in zip(said, given, stays, strict=True)
+    ]
+
+
+def is_explicit(place: Placement) -> bool:
+    """Whether avals carry it: a result of which its own aval says nothing is not there."""
+    mesh = getattr(place, "mesh", None)
+    return mesh is not None and not mesh.empty and jax.sharding.AxisType.Explicit in mesh.axis_types
 
 
 def _replicated(sharding: Any) -> Any:
@@ -50,9 +95,12 @@ def _replicated(sharding: Any) -> Any:
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 
-def same(one: Placement, other: Placement) -> bool:
-    """Whether they make the same key."""
-    return (one is None) == (other is None) and bool(one is None or one == other)
+def same(one: Placement, other: Placement, aval: Any) -> bool:
+    """Whether a leaf of this aval makes the same key at both."""
+    if one is None or other is None or one == other:
+        return one is other or one == other
+    is_one_mesh = getattr(one, "mesh", None) == getattr(other, "mesh", None)
+    return is_one_mesh and bool(one.is_equivalent_to(other, len(aval.shape)))
 
 
 def in_words(place: Placement) -> str:
@@ -63,5 +111,13 @@ def in_words(place: Placement) -> str:
     if len(devices) == 1:
         return f"committed to {devices[0].platform}:{devices[0].id}"
     spec = getattr(place, "spec", None)
-    how = "replicated" if place.is_fully_replicated else f"sharded {spec}" if spec is not None else "sharded"
+    how = "replicated" if place.is_fully_replicated else f"sharded {_spec(spec)}" if spec is not None else "sharded"
     return f"{how} over {len(devices)} devices"
+
+
+def _spec(spec: Any) -> str:
+    """As one writes it, in every version of JAX alike."""
+    axes = list(spec)
+    while axes and axes[-1] is None:
+        axes.pop()
+    return f"P({', '.join(map(repr, axes))})"

@@ -6,8 +6,6 @@ import os
 import tempfile
 from typing import Any
 
-import jax
-
 from statelint.probe import frames, leaves, placement
 from statelint.probe.adapters import Adapter
 from statelint.probe.build import ProbeError
@@ -27,7 +25,7 @@ def through(how: str, state: State, adapter: Adapter) -> State:
     size = sum(leaves.nbytes(state.values[place]) for place in places)
     if size > LARGEST:
         raise ProbeError(f"--restore {how}: the state is {size:,} bytes, too many to be made for real")
-    made = [_zeros(state.values[place], state.placed[place]) for place in places]
+    made = [leaves.zeros(leaves.at(state.values[place], state.placed[place])) for place in places]
     if adapter.name == "jax.jit":
         flat = adapter.flatten(saved(how, adapter.unflatten(state.treedef, made)))
         placed = list(map(placement.of_leaf, flat.leaves))
@@ -49,11 +47,6 @@ def saved(how: str, tree: Any) -> Any:
             return _orbax(tree, os.path.join(folder, "state")) if how == "orbax" else _flax(tree)
     except Exception as error:
         raise ProbeError(f"--restore {how}: {frames.one_line(error)}") from error
-
-
-def _zeros(aval: Any, where: placement.Placement) -> Any:
-    made = leaves.zeros(aval)
-    return made if where is None else jax.device_put(made, where)
 
 
 def _orbax(tree: Any, folder: str) -> Any:

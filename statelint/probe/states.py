@@ -22,12 +22,15 @@ class State:
         values: for each leaf, its aval when the adapter traces it, else the leaf itself.
         treedef: with the static fields.
         placed: for each leaf, where it is committed to.
+        dropped: the leaves, by place, that the call which is given them does not use: jit drops those before it
+            compiles, and where they are makes no difference.
     """
 
     root: Node
     values: list[Any]
     treedef: Any
     placed: list[placement.Placement]
+    dropped: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -39,12 +42,15 @@ class State:
         return {node.path: (node, value, place) for place, (node, value) in found}
 
     def key_equals(self, other: State) -> bool:
-        """Whether a jit that has seen the one takes its executable for the other.
+        """Whether a jit that has seen the other takes its executable for this one.
 
         A comparison that raises is no match; jit raises there too.
         """
         are_alike = self.treedef_equals(other) and all(map(same, self.values, other.values))
-        return are_alike and all(map(placement.same, self.placed, other.placed))
+        return are_alike and all(
+            place in other.dropped or placement.same(self.placed[place], other.placed[place], value)
+            for place, value in enumerate(self.values)
+        )
 
     def treedef_equals(self, other: State) -> bool:
         """Whether the treedefs are equal; not when the comparison raises."""
@@ -61,7 +67,7 @@ class State:
     def restored(self) -> State:
         """The state as a checkpoint brings it back: traced leaves strong and uncommitted, all else as it is."""
         values = [leaves.strong(value) if is_aval(value) else value for value in self.values]
-        return State(self.root, values, self.treedef, [None] * len(values))
+        return State(self.root, values, self.treedef, [placement.of_restored()] * len(values))
 
     def comes_to_rest(self, after: State) -> bool:
         """Whether only dtypes and weak types changed since: those settle by themselves, the rest may never."""
@@ -78,7 +84,7 @@ class State:
             _, after, there = found
             if not same(value, after):
                 yield path, in_words(value), in_words(after), False
-            elif not placement.same(self.placed[place], other.placed[there]):
+            elif place not in self.dropped and not placement.same(self.placed[place], other.placed[there], value):
                 words = placement.in_words
                 yield path, words(self.placed[place]), words(other.placed[there]), True
 

@@ -21,6 +21,7 @@ from statelint.probe.blame import unwrap
 from statelint.probe.build import ProbeError, build, pick
 from statelint.probe.calls import Call, Stepper, state_of
 from statelint.probe.flow import flow
+from statelint.probe.jaxprs import shardings
 from statelint.probe.states import State, is_aval
 
 Facts = dict[str, Any]
@@ -64,12 +65,14 @@ def trace(
     x64: bool = False,
     mesh: int | Mapping[str, int] | None = None,
     restore: Restore | None = None,
+    compile: bool = False,
     measure: bool = False,
 ) -> Facts:
     """Trace a step to the fixed point of its call keys.
 
     Args:
         restore: take the state through a real checkpoint of this library, in place of a strong copy of it.
+        compile: compile the calls, and read placements and donated bytes from the programs.
         measure: run the steps for real on zeros, too.
 
     All else are arguments of `statelint.Probe`.
@@ -90,11 +93,12 @@ def trace(
         raise ProbeError(f"mesh = {mesh!r} needs {wanted} devices, and there is {jax.device_count()}")
     with _settings(x64):
         step = _jitted(step, donate, static_argnames)
-        tracer = Tracer(step, state, args, state_args, argnums, state_returns, returns)
+        tracer = Tracer(step, state, args, state_args, argnums, state_returns, returns, is_compiling=compile)
         try:
             return tracer.facts(restore=restore, measure=measure)
         finally:
             flow.cache_clear()
+            shardings.cache_clear()
             frames.forget()
 
 
@@ -146,6 +150,8 @@ class Tracer:
         argnums: Sequence[int],
         state_returns: Any,
         returns: Any,
+        *,
+        is_compiling: bool = False,
     ) -> None:
         self.step = step
         self.state = state
@@ -154,7 +160,7 @@ class Tracer:
         self.state_returns = state_returns
         self.built = self.rebuilt()
         self.adapter = self.built.adapter
-        self.stepper = Stepper(step, self.adapter, self.args, argnums, returns)
+        self.stepper = Stepper(step, self.adapter, self.args, argnums, returns, is_compiling=is_compiling)
         self.first = state_of(self.adapter, self.built.flat, self.built.avals, self.built.placed)
         self.classes = list(classes.faults(self.first.root)) if self.adapter.name != "flax.nnx.jit" else []
 

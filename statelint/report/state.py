@@ -102,8 +102,8 @@ def _costs(trace: StepTrace) -> Iterator[str]:
         yield f"executables: {executables}, {restore} more after a restore"
     for extra in trace.extras[:EXTRAS]:
         when = "after a restore" if extra.call is None else f"at call {extra.call}"
-        line = f" ({_place(extra.at)})" if extra.at else ""
-        yield escaped(f"  {when}: {extra.label}: {extra.before} -> {extra.after}{line}")
+        line = _place(trace.at(extra.at))
+        yield escaped(f"  {when}: {extra.label}: {extra.before} -> {extra.after} ({line})")
     if len(trace.extras) > EXTRAS:
         yield f"  and {len(trace.extras) - EXTRAS:,} more"
 

@@ -2,13 +2,17 @@
 
 ## What it does
 Reads where the arrays of the state are: from the arrays themselves, from placeholders with a sharding, or from the
-`jax.device_put` of the factory. Then it follows them: one committed input commits every output.
+`jax.device_put` of the factory. Then it follows them: one committed input commits every output, and so does a
+sharding that the step names (`with_sharding_constraint`, `out_shardings`, `shard_map`). With axes of type `Explicit`
+JAX itself says where each output goes. With `Auto` the compiler chooses, and only `--compile` can tell: without it,
+a leaf is taken to stay where it was.
 
 ## What JAX does
 The sharding of each array, and whether it is committed, are part of the key of jit's cache. Measured: a step that
 is given one committed and one uncommitted array compiles again at call 2, without a second trace, and
 `jax.explain_cache_misses` says nothing of it. So does a step whose parameters live on a mesh while its counter is
-an ordinary scalar: after call 1 the counter is on the mesh, too.
+an ordinary scalar: after call 1 the counter is on the mesh, too. And so does a step whose moments are replicated
+while its params are sharded, once the compiler shards the moments like the params.
 
 ## Example
 ```python
@@ -43,8 +47,11 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         first, move = moved[0], moved[0].moves[0]
         others = f", and so do {len(moved) - 1} other leaves" if len(moved) > 1 else ""
         what = f"{first.label} goes into call {move.call} {move.before} and comes out {move.after}{others}"
-        message = f"{what}: {trace.cost(first.path)}"
-        yield RULE.at(trace.at(first.placed, first.made), message, field=first.path)
+        # What had a place is moved by the step; what had none was left without one where the state is made.
+        is_left = move.before == "uncommitted"
+        places = (first.placed, first.made) if is_left else (first.produced, first.placed, first.made)
+        by = ", as XLA compiles it" if trace.compiled and not is_left else ""
+        yield RULE.at(trace.at(*places), f"{what}{by}: {trace.cost(first.path)}", field=first.path)
     # A checkpoint that is restored for real may commit what was free.
     restored = [
         extra for extra in trace.extras if extra.call is None and extra.is_move and extra.before == "uncommitted"

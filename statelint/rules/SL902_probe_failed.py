@@ -2,8 +2,9 @@
 
 ## What it does
 Reports a probe whose modules raise when they are imported, whose step or state raises when it is traced,
-whose result holds no state, or whose process ended, hung, forked or printed without end. It stands at the
-user's line that failed, or at the probe's own line where there is none.
+whose result holds no state, or whose process ended, hung, forked, took too much memory or printed without
+end. It stands at the user's line that failed, or at the probe's own line where there is none, and shows the last
+lines that the code printed; `--verbose` shows all of them, and the traceback.
 
 ## What JAX does
 Nothing: this is not about JAX. A probe that did not run says nothing of the step, and "not checked" is never
@@ -24,6 +25,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from statelint.diagnostics import Diagnostic, Severity
 from statelint.model.trace import ProbeFailure, StepTrace
 from statelint.model.wording import brief
@@ -35,9 +38,15 @@ LONGEST = 300
 
 
 def in_trace(part: ProbeFailure | StepTrace) -> Iterator[Diagnostic]:
-    """A probe that failed, or a step that fails on its own result for no reason that another rule can see."""
+    """A probe that failed, a step that XLA refuses, or one that fails on its own result for no reason that another
+    rule can see.
+    """
     if isinstance(part, ProbeFailure):
-        yield RULE.at(part.at, f"not traced: {brief(part.message, LONGEST)}")
-    elif part.refused is not None and not part.is_drifting and not part.classes:
+        finding = RULE.at(part.at, f"not traced: {brief(part.message, LONGEST)}")
+        yield msgspec.structs.replace(finding, printed=part.last)
+        return
+    if part.uncompiled is not None:
+        yield RULE.at(part.probe.at, f"traced, but not compiled: {brief(part.uncompiled, LONGEST)}")
+    if part.refused is not None and not part.is_drifting and not part.classes:
         error = brief(part.refused.error, LONGEST)
         yield RULE.at(part.probe.at, f"the step fails at its own result, in call {part.refused.call}: {error}")

@@ -1,11 +1,8 @@
-"""The worker is a real process, and whatever user code does to it ends in a failure of that one probe."""
+"""The worker is a real process, under a real interpreter."""
 
-import contextlib
-import re
+import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,78 +11,15 @@ import pytest
 from statelint.diagnostics import Location
 from statelint.model.trace import ProbeFailure, ProbeSite, StepTrace
 from statelint.probe import client
+from tests.probe.running import HEALTHY, is_alive, job, run, wait_until, write
 
 HEAD = "import os, signal, sys\nfrom statelint import Probe\n"
 TAIL = "\nprobe = Probe(step=lambda s: s, state=init)\n"
 
-FAULTS = {
-    "raises": ("def init():\n    raise ValueError('no\\n  way')", "ValueError: no way", 4),
-    "sys_exit": ("def init():\n    sys.exit(0)", r"the code calls sys\.exit\(0\)", 4),
-    "os_exit": ("def init():\n    os._exit(0)", "ended by itself with exit code 0", None),
-    "kills_itself": ("def init():\n    os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL", None),
-    "segfault": ("import ctypes\ndef init():\n    ctypes.string_at(0)", "killed by SIGSEGV", None),
-    "never_returns": ("def init():\n    while True:\n        pass", "did not end within 5 seconds", None),
-    "floods": ("def init():\n    while True:\n        print('x' * 2**20)", "printed more than 64 MB", None),
-    "floods_descriptor": (
-        "def init():\n    while True:\n        os.write(1, b'x' * 2**20)",
-        "printed more than 64 MB",
-        None,
-    ),
-    "forks": ("def init():\n    os.fork()\n    return 0", "may not be forked", 4),
-    "exits_at_import": ("init = int\nsys.exit('bye')", r"sys\.exit\('bye'\)", 4),
-    "syntax_error": ("import broken\ninit = int", "SyntaxError", 1),
-    "interrupts": ("def init():\n    raise KeyboardInterrupt", "KeyboardInterrupt", 4),
-    "recurses": ("def init():\n    return init()", "RecursionError", 4),
-    "garbles_the_channel": (
-        "def init():\n    for fd in range(3, 64):\n"
-        "        try: os.write(fd, b'{}\\n')\n        except OSError: pass\n    return 0",
-        "statelint's own channel",
-        None,
-    ),
-}
-
-
-def job(file: Path, name: str = "probe") -> client.Job:
-    line = next(number for number, text in enumerate(file.read_text().split("\n"), 1) if text.startswith("probe = "))
-    return client.Job(ProbeSite(name, Location(str(file), line)), file=str(file))
-
-
-def run(folder: Path, *files: Path, timeout: float = 300) -> list[client.Result]:
-    return list(
-        client.run([job(file, file.stem) for file in files], python=sys.executable, timeout=timeout, root=str(folder))
-    )
-
 
 @pytest.fixture
 def healthy(tmp_path: Path) -> Path:
-    file = tmp_path / "healthy.py"
-    file.write_text(
-        "from statelint import Probe\nimport jax.numpy as jnp\n"
-        "probe = Probe(step=lambda s: s + 1, state=lambda: jnp.zeros(3))\n"
-    )
-    return file
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_fails_its_own_probe_and_no_other(tmp_path: Path, healthy: Path, fault: str) -> None:
-    code, message, line = FAULTS[fault]
-    (tmp_path / "broken.py").write_text("def f(:\n")
-    file = tmp_path / f"{fault}.py"
-    file.write_text(HEAD + code + TAIL)
-    failed, well = run(tmp_path, file, healthy, timeout=5 if fault == "never_returns" else 300)
-    assert isinstance(failed, ProbeFailure)
-    assert re.search(message, failed.message)
-    assert "\n" not in failed.message
-    if line is not None:
-        assert (Path(failed.at.path).name, failed.at.line) == (
-            "broken.py" if fault == "syntax_error" else file.name,
-            line,
-        )
-    assert isinstance(well, StepTrace)
-    assert well.executables.loop == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"broken.py", file.name, "healthy.py"}), (
-        "nothing is left behind"
-    )
+    return write(tmp_path / "healthy.py", HEALTHY)
 
 
 def test_a_hang_is_shown_where_it_stands(tmp_path: Path) -> None:
@@ -94,26 +28,6 @@ def test_a_hang_is_shown_where_it_stands(tmp_path: Path) -> None:
     (failed,) = run(tmp_path, file, timeout=5)
     assert isinstance(failed, ProbeFailure)
     assert failed.at.line == 5
-
-
-def test_children_of_user_code_do_not_outlive_the_run(tmp_path: Path) -> None:
-    file = tmp_path / "spawns.py"
-    file.write_text(
-        HEAD + "import subprocess\nsubprocess.Popen(['sleep', '7654321'])\ndef init():\n    return 0" + TAIL
-    )
-    (well,) = run(tmp_path, file)
-    assert isinstance(well, StepTrace)
-    assert not [each for each in psutil.process_iter(["cmdline"]) if "7654321" in (each.info["cmdline"] or ())]
-
-
-def test_a_probe_that_the_import_does_not_make(tmp_path: Path) -> None:
-    file = tmp_path / "script.py"
-    file.write_text("from statelint import Probe\nif __name__ == '__main__':\n    probe = Probe(step=len, state=0)\n")
-    site = ProbeSite("probe", Location(str(file), 3))
-    (failed,) = client.run([client.Job(site, file=str(file))], python=sys.executable, timeout=300, root=str(tmp_path))
-    assert isinstance(failed, ProbeFailure)
-    assert failed.message == "importing the file does not make this probe"
-    assert failed.at.line == 3
 
 
 def test_an_interpreter_that_cannot_start(tmp_path: Path, healthy: Path) -> None:
@@ -178,20 +92,6 @@ def test_files_of_one_name_in_two_folders(tmp_path: Path) -> None:
     assert [str(trace.leaves[0].aval) for trace in (one, two)] == ["float32[1]", "float32[2]"]
 
 
-@pytest.mark.parametrize("name", ["token.py", "01-run.py", "src/pkg/train.py", "space in name.py"])
-def test_files_that_are_hard_to_import(tmp_path: Path, name: str) -> None:
-    file = tmp_path / name
-    file.parent.mkdir(parents=True, exist_ok=True)
-    relative = "from .sibling import ONE\n" if "pkg" in name else "ONE = 1\n"
-    (file.parent / "sibling.py").write_text("ONE = 1\n")
-    file.write_text(
-        f"from statelint import Probe\n{relative}def init():\n    return ONE\n"
-        "probe = Probe(step=lambda s: s + 1, state=init)\n"
-    )
-    (well,) = run(tmp_path, file)
-    assert isinstance(well, StepTrace), well
-
-
 def test_a_probe_in_toml_with_its_environment(tmp_path: Path) -> None:
     (tmp_path / "project.py").write_text(
         "import os\nimport jax.numpy as jnp\n"
@@ -214,6 +114,20 @@ def test_a_probe_in_toml_with_its_environment(tmp_path: Path) -> None:
     (well,) = client.run([client.Job(site, table=table)], python=sys.executable, timeout=300, root=str(tmp_path))
     assert isinstance(well, StepTrace), well
     assert [leaf.path for leaf in well.leaves] == ["['n']", "['x']"]
+    assert well.executables.loop == 1
+
+
+def test_keyword_arguments_are_given_with_partial(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "keywords.py",
+        "from functools import partial\nimport jax.numpy as jnp\nfrom statelint import Probe\n"
+        "def init(n, *, width):\n    return jnp.zeros((n.size, width))\n"
+        "def step(state, x, *, rate):\n    return state - rate * x\n"
+        "probe = Probe(partial(step, rate=0.1), partial(init, width=3), ('f32[2,3]',), state_args=('f32[2]',))\n",
+    )
+    (well,) = run(tmp_path, file)
+    assert isinstance(well, StepTrace), well
+    assert str(well.leaves[0].aval) == "float32[2,3]"
     assert well.executables.loop == 1
 
 
@@ -295,17 +209,6 @@ def test_a_module_that_fails_is_imported_once(tmp_path: Path) -> None:
     assert (tmp_path / "runs.txt").read_text() == "x"
 
 
-def test_a_job_that_is_done_without_a_result(tmp_path: Path) -> None:
-    file = tmp_path / "spoof.py"
-    spoof = (
-        'for fd in range(3, 32):\n    try: os.write(fd, b\'{"job": 0, "event": "done"}\\n\')\n    except OSError: pass'
-    )
-    file.write_text(f"{HEAD}{spoof}\nprobe = Probe(step=lambda s: 1 / 0, state=0)\n")
-    (failed,) = run(tmp_path, file)
-    assert isinstance(failed, ProbeFailure)
-    assert failed.message == "it gave no result"
-
-
 @pytest.mark.parametrize("python", ["/bin/ls", "/bin/true"])
 def test_what_is_no_python(tmp_path: Path, healthy: Path, python: str) -> None:
     (failed,) = client.run([job(healthy)], python=python, timeout=300, root=str(tmp_path))
@@ -314,30 +217,20 @@ def test_what_is_no_python(tmp_path: Path, healthy: Path, python: str) -> None:
 
 
 def test_the_worker_goes_when_the_client_is_killed(tmp_path: Path) -> None:
-    file = tmp_path / "sleeps.py"
-    file.write_text(HEAD + "import subprocess, time\nsubprocess.Popen(['sleep', '7654322'])\ntime.sleep(600)" + TAIL)
-    run = subprocess.Popen([sys.executable, "-m", "statelint", str(file)], cwd=tmp_path)
+    child = "import subprocess, time\nsubprocess.Popen(['sleep', '7654322'], start_new_session=True)\n"
+    file = write(tmp_path / "sleeps.py", HEAD + child + "time.sleep(600)" + TAIL)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    run = subprocess.Popen([sys.executable, "-m", "statelint", "--no-cache", str(file)], cwd=tmp_path, env=environment)
 
     def below() -> list[psutil.Process]:
         return psutil.Process(run.pid).children(recursive=True)
 
     wait_until(lambda: len(below()) == 2)
     worker, sleeper = below()
+    assert any(temporary.iterdir())
     run.kill()
     run.wait()
     wait_until(lambda: not is_alive(worker) and not is_alive(sleeper))
-
-
-def is_alive(process: psutil.Process) -> bool:
-    """Whether it runs; one that has ended may stay listed until its new parent looks."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    for _ in range(600):
-        if holds():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it never came to hold")
+    wait_until(lambda: not any(temporary.iterdir()))

@@ -14,6 +14,7 @@ import pytest
 from flax.training.train_state import TrainState
 
 from statelint import check, trace
+from tests.reality import measure
 
 
 def line_of(function: Any, text: str) -> int:
@@ -264,3 +265,114 @@ def test_a_leaf_of_a_library_is_found_at_the_users_line(factory: Any, code: str,
     for finding in found:
         assert finding.location.line == line_of(factory, text)
         assert library in {Path(related.location.path).name for related in finding.related}
+
+
+def deepest() -> Any:
+    value = 0.0
+    return jnp.asarray(value)
+
+
+def deeper() -> Any:
+    return {"rate": deepest(), "bias": jnp.zeros(2)}
+
+
+def create_through_two_helpers() -> Any:
+    return {"inner": deeper(), "w": jnp.ones(3)}
+
+
+create_jitted = jax.jit(create_through_two_helpers)
+
+
+@pytest.mark.parametrize("factory", [create_through_two_helpers, create_jitted])
+def test_a_weak_leaf_is_found_at_the_innermost_helpers_line(factory: Any) -> None:
+    (finding,) = check(lambda s: s, factory)
+    assert (finding.code, finding.field) == ("SL103", "['inner']['rate']")
+    assert finding.location.line == line_of(deepest, "asarray")
+
+
+def transform() -> Any:
+    return optax.chain(optax.clip(1.0), LINESEARCH)
+
+
+def create_with_a_helper_over_optax() -> Any:
+    return {"opt_state": transform().init({"w": jnp.ones(3)})}
+
+
+def test_a_leaf_of_optax_behind_a_helper_stands_at_the_line_that_calls_init() -> None:
+    found = [finding for finding in check(lambda s: s, create_with_a_helper_over_optax) if finding.code == "SL103"]
+    assert found
+    for finding in found:
+        assert finding.location.line == line_of(create_with_a_helper_over_optax, "transform().init")
+        assert "linesearch.py" in {Path(related.location.path).name for related in finding.related}
+
+
+# --- keys, names, classes that put themselves together otherwise
+
+
+def create_with_both_keys() -> Any:
+    return {
+        "old": jax.random.PRNGKey(0),
+        "new": jax.random.key(1),
+    }
+
+
+def test_keys_of_both_kinds_side_by_side_are_advice() -> None:
+    def step(state: Any) -> Any:
+        return {name: jax.random.split(key)[0] for name, key in state.items()}
+
+    (finding,) = check(step, create_with_both_keys)
+    assert (finding.code, finding.severity.value, finding.field) == ("SL702", "info", "['old']")
+    assert finding.location.line == line_of(create_with_both_keys, "PRNGKey")
+    assert line_of(create_with_both_keys, "random.key(1)") in {related.location.line for related in finding.related}
+    # An array of the same form that no one draws from is no key.
+    assert check(lambda s: {**s, "new": jax.random.split(s["new"])[0]}, create_with_both_keys) == []
+
+
+def test_names_are_those_of_the_nearest_configuration(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.statelint]\ncounter-names = ["ticks"]\n')
+    call = "check(lambda s: {**s}, {'ticks': 0, 'step': 0})"
+    text = f"from statelint import check\nfound = {{f.field: f.code for f in {call}}}\n"
+    (tmp_path / "train.py").write_text(text)
+    code = compile(text, str(tmp_path / "train.py"), "exec")
+    seen: dict[str, Any] = {"__name__": "train"}
+    exec(code, seen)
+    assert seen["found"] == {"['ticks']": "SL101", "['step']": "SL102"}
+
+
+@jax.tree_util.register_pytree_node_class
+class Restarting:
+    """It makes one of its leaves anew whenever it is put together, by an operation that JAX compiles."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = {**values, "scale": jnp.asarray(42) + 1}
+
+    def tree_flatten(self) -> Any:
+        return (self.values,), None
+
+    @classmethod
+    def tree_unflatten(cls, aux: Any, children: Any) -> Any:
+        return cls(children[0])
+
+
+def test_what_a_class_compiles_outside_the_step_is_none_of_its_executables() -> None:
+    def step(state: Any) -> Any:
+        return jax.tree.map(lambda leaf: leaf + 1, state)
+
+    seen = trace(step, Restarting({"scale": 1, "bias": jnp.zeros(())}), measure=True)
+    real = measure(step, Restarting({"scale": 1, "bias": jnp.zeros(())}))
+    assert (seen.executables.loop, seen.executables.restore) == (real.loop, real.restore) == (1, 0)
+    assert seen.measured == seen.executables
+
+
+@pytest.mark.parametrize("how", [None, "flax"])
+def test_a_state_that_is_committed_all_over_is_so_no_more_once_it_is_restored(how: Any) -> None:
+    if how:
+        pytest.importorskip("flax")
+    state = jax.device_put({"w": jnp.ones(2), "n": jnp.zeros((), jnp.int32)}, jax.devices()[0])
+    seen = trace(lambda s: {"w": s["w"] * 2, "n": s["n"] + 1}, state, restore=how, measure=True)
+    assert (seen.executables.loop, seen.executables.restore) == (1, 1)
+    assert seen.measured == seen.executables
+    assert {(extra.call, extra.before, extra.after) for extra in seen.extras} == {
+        (None, "committed to cpu:0", "uncommitted")
+    }
+    assert not any(leaf.moves for leaf in seen.leaves)

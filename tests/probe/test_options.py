@@ -35,7 +35,7 @@ alone = Probe(train_step, {"w": "f32[8]", "step": "i32[]"}, donate="state")
 def run(folder: Path, text: str, *options: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The probes of a file by name, and what is found."""
     (folder / "train.py").write_text(text)
-    report = lint(["train.py"], "--isolated", *options, cwd=folder)
+    report = lint(["train.py"], "--isolated", "--no-cache", *options, cwd=folder)
     return {probe["name"]: probe for probe in report["checked"]["probes"]}, report["diagnostics"]
 
 
@@ -124,3 +124,48 @@ solver = Probe.environment(Solver(), state_args=("f32[3]",))
     probes, found = run(tmp_path, text)
     assert probes["tx"]["executables"] == probes["solver"]["executables"] == {"loop": 1, "restore": 0}
     assert {(finding["code"], finding["line"]) for finding in found} == {("SL401", 15)}
+
+
+COMPILED = """
+import functools
+
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def train_step(state):
+    return {"mu": state["mu"].astype(jnp.bfloat16), "nu": state["nu"] * 0.9}
+
+
+def torn():
+    first, second = jax.devices()
+    return {"w": jax.device_put(jnp.ones(3), first), "b": jax.device_put(jnp.ones(3), second)}
+
+
+donated = Probe(train_step, {"mu": "f32[1024]", "nu": "f32[1024]"})
+tear = Probe(lambda s: {"w": s["w"] + s["b"], "b": s["b"]}, torn, mesh=2)
+large = Probe(lambda x: x * 2, "f32[1000000,1000000]")
+"""
+
+
+def test_compiled_figures_and_a_step_that_xla_refuses(tmp_path: Path) -> None:
+    probes, found = run(tmp_path, COMPILED, "--compile")
+    # Four terabytes are compiled for, and not allocated.
+    assert probes["large"]["executables"] == {"loop": 1, "restore": 0}
+    said = {(finding["code"], finding["probe"]): finding for finding in found}
+    assert said.keys() >= {("SL302", "donated"), ("SL404", "donated"), ("SL902", "tear")}
+    lost = said["SL404", "donated"]["message"]
+    assert lost.endswith("; compiled, the step reuses 4,096 of the 8,192 bytes donated on each device")
+    refused = said["SL902", "tear"]
+    assert refused["message"].startswith("traced, but not compiled: ")
+    assert "devices" in refused["message"]
+    assert COMPILED.splitlines()[refused["line"] - 1].startswith("tear = ")
+
+
+def test_nothing_is_compiled_unless_asked(tmp_path: Path) -> None:
+    _, found = run(tmp_path, COMPILED)
+    assert {finding["code"] for finding in found if finding["probe"] == "donated"} == {"SL302", "SL404"}
+    assert not any(finding["code"] == "SL902" for finding in found)
+    assert not any("compiled, the step" in finding["message"] for finding in found)
