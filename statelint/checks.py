@@ -16,6 +16,9 @@ from statelint.selectors import unknown_rules
 DAY = 86_400
 """Seconds: longer than anyone waits for a probe, and no more than a system can."""
 
+_LEAST_MEMORY = 10**8
+"""Bytes: Python and jax do not start in less."""
+
 Check = Callable[[Any], Any]
 """A raw value to the checked one; raises `Wrong`."""
 
@@ -82,6 +85,25 @@ def _seconds(value: Any) -> float:
     if not 0 < value <= DAY:
         raise Wrong(f": must be more than 0 and at most {DAY} seconds")
     return float(value)
+
+
+_UNITS = {"B": 1} | {
+    f"{prefix}{binary}B": (1024 if binary else 1000) ** power
+    for power, prefix in enumerate("KMGT", 1)
+    for binary in ("", "i")
+}
+_MEMORY = re.compile(rf"(\d+(?:\.\d+)?) ?({'|'.join(_UNITS)})")
+
+
+def _memory(value: Any) -> int:
+    if not isinstance(value, str):
+        raise _expected('an amount of memory like "8GB"', value)
+    amount = _MEMORY.fullmatch(value)
+    if amount is None:
+        raise Wrong(f': not an amount of memory like "8GB" or "512MiB": {value!r}')
+    if (size := int(float(amount[1]) * _UNITS[amount[2]])) < _LEAST_MEMORY:
+        raise Wrong(f": must be at least {_LEAST_MEMORY // 10**6}MB: jax alone needs more")
+    return size
 
 
 def _array(value: Any) -> tuple[Any, ...]:
@@ -220,6 +242,7 @@ def config_checks(rules: Mapping[str, str]) -> dict[str, Check]:
         "respect-gitignore": _boolean,
         "python": _string,
         "probe-timeout": _seconds,
+        "probe-memory": _memory,
         "state-names": _names,
         "counter-names": _names,
         "fail-on": _severity,

@@ -6,16 +6,27 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
-from statelint.checks import PROBE_CHECKS, Check, Wrong, config_checks, kind_of
+from statelint.checks import DAY, PROBE_CHECKS, Check, Wrong, config_checks, kind_of
 from statelint.diagnostics import Severity
-from statelint.model.names import COUNTER_NAMES, STATE_NAMES
+from statelint.model.names import COUNTER_NAMES, STATE_NAMES, Names
 from statelint.selectors import did_you_mean
 
 FailOn = Literal["error", "warning", "info"]
+
+# For `statelint schema`. What is checked here is in `checks`, which has words for what is wrong.
+Index = Annotated[int, Meta(ge=0)]
+Size = Annotated[int, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, le=DAY)]
+Selector = Annotated[str, Meta(extra_json_schema={"$ref": "#/$defs/Selector"})]
+Pattern = Annotated[str, Meta(extra_json_schema={"$ref": "#/$defs/Pattern"})]
+NamePattern = Annotated[str, Meta(extra_json_schema={"$ref": "#/$defs/NamePattern"})]
+ObjectName = Annotated[str, Meta(extra_json_schema={"$ref": "#/$defs/ObjectName"})]
+Place = int | str | tuple[int | str, ...]
 
 
 class ConfigError(Exception):
@@ -48,17 +59,17 @@ class ProbeTable(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    step: str
-    state: str
+    step: ObjectName
+    state: ObjectName
     args: tuple[Any, ...] = ()
     state_args: tuple[Any, ...] = ()
-    state_argnum: int | tuple[int, ...] = 0
-    state_returns: int | str | tuple[int | str, ...] | None = None
-    returns: int | str | tuple[int | str, ...] | None = None
-    donate: int | str | tuple[int | str, ...] | None = None
+    state_argnum: Index | tuple[Index, ...] = 0
+    state_returns: Place | None = None
+    returns: Place | None = None
+    donate: Place | None = None
     static_argnames: tuple[str, ...] = ()
     x64: bool = False
-    mesh: int | dict[str, int] | None = None
+    mesh: Size | dict[str, Size] | None = None
     env: dict[str, str] = {}
     line: int = 1
 
@@ -76,6 +87,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         respect_gitignore: leave out what git ignores.
         python: the interpreter that probes run under; relative to the file's folder.
         probe_timeout: seconds that a probe may take.
+        probe_memory: bytes that a probe's process may hold; half of the machine's memory when None.
         state_names: shell patterns of names that are states, in place of the default ones.
         counter_names: shell patterns of names that are step counters, in place of the default ones.
         fail_on: the least severity that fails the run.
@@ -84,25 +96,33 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         probe: the probes declared here.
         file: the file all this was read from, as shown to the user; None for the defaults.
         root: the folder that patterns and paths are relative to.
+        given: the fields that the file gives a value.
     """
 
-    select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    per_file_ignores: dict[str, tuple[str, ...]] = {}
-    exclude: tuple[str, ...] | None = None
-    extend_exclude: tuple[str, ...] = ()
+    select: tuple[Selector, ...] | None = None
+    extend_select: tuple[Selector, ...] = ()
+    ignore: tuple[Selector, ...] = ()
+    per_file_ignores: dict[Pattern, tuple[Selector, ...]] = {}
+    exclude: tuple[Pattern, ...] | None = None
+    extend_exclude: tuple[Pattern, ...] = ()
     respect_gitignore: bool = True
     python: str | None = None
-    probe_timeout: float = 120.0
-    state_names: tuple[str, ...] = STATE_NAMES
-    counter_names: tuple[str, ...] = COUNTER_NAMES
+    probe_timeout: Seconds = 120.0
+    probe_memory: int | None = None
+    state_names: tuple[NamePattern, ...] = STATE_NAMES
+    counter_names: tuple[NamePattern, ...] = COUNTER_NAMES
     fail_on: FailOn = "warning"
-    severity: dict[str, Severity] = {}
+    severity: dict[Selector, Severity] = {}
     baseline: str | None = None
     probe: tuple[ProbeTable, ...] = ()
     file: str | None = None
     root: str = "."
+    given: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> Names:
+        """What is called a state and what a counter."""
+        return Names(self.state_names, self.counter_names)
 
 
 # --- finding and reading the file -----------------------------------------------------------------------
@@ -196,10 +216,11 @@ def _checked(file: str, text: str, table: Any, prefix: str, rules: Mapping[str, 
         raise ConfigError([f"{where.removesuffix('.')}: expected a table, got {kind_of(table)}"])
     errors: list[str] = []
     values = _values(table, config_checks(rules), where, errors)
+    given = frozenset(values)
     values["probe"] = _probes(values.get("probe", ()), _header_lines(text), f"{where}probe", errors)
     if errors:
         raise ConfigError(errors)
-    return Config(**values, file=shown(file), root=os.path.dirname(os.path.abspath(file)))
+    return Config(**values, file=shown(file), root=os.path.dirname(os.path.abspath(file)), given=given)
 
 
 def _values(table: dict[str, Any], checks: Mapping[str, Check], where: str, errors: list[str]) -> dict[str, Any]:

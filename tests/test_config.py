@@ -145,6 +145,10 @@ state = "a:b"
     [
         ("probe-timeout = 1e300", "probe-timeout: must be more than 0 and at most 86400 seconds"),
         ("probe-timeout = nan", "probe-timeout: must be more than 0 and at most 86400 seconds"),
+        ("probe-memory = 8", 'probe-memory: expected an amount of memory like "8GB", got an integer'),
+        ("probe-memory = '8 gigs'", 'probe-memory: not an amount of memory like "8GB" or "512MiB": \'8 gigs\''),
+        ("probe-memory = '8GB '", 'probe-memory: not an amount of memory like "8GB" or "512MiB": \'8GB \''),
+        ("probe-memory = '64MB'", "probe-memory: must be at least 100MB: jax alone needs more"),
         ("exclude = ['[']", "exclude: not a pattern: '['"),
         ("exclude = ['']", "exclude: not a pattern: ''"),
         ("exclude = ['lib/[!ab']", "exclude: not a pattern: 'lib/[!ab'"),
@@ -220,6 +224,14 @@ def test_defaults_when_there_is_no_file() -> None:
     assert config.select is None
     assert config.probe_timeout == 120.0
     assert config.state_names == STATE_NAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("8GB", 8 * 10**9), ("8 GiB", 8 * 2**30), ("1.5TB", 15 * 10**11), ("512MiB", 2**29), ("200000000B", 2 * 10**8)],
+)
+def test_an_amount_of_memory(text: str, size: int) -> None:
+    assert read(f"[tool.statelint]\nprobe-memory = '{text}'").probe_memory == size
 
 
 @pytest.mark.parametrize(

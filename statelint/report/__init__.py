@@ -6,7 +6,7 @@ import importlib
 
 from statelint.report.base import Fixed, Look, ProbeReport, Render, Report
 
-FORMATS = ("text", "concise", "json", "github")
+FORMATS = ("text", "concise", "json", "github", "gitlab", "sarif", "junit", "rdjson", "pylint")
 """The formats; each is the module of its name in this folder, which holds ``render``."""
 
 __all__ = ["FORMATS", "Fixed", "Look", "ProbeReport", "Render", "Report", "renderer"]

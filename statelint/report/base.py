@@ -13,7 +13,7 @@ from statelint.model.wording import brief
 
 class ProbeReport(msgspec.Struct, frozen=True):
     """A probe of the run: where it is declared, and what it costs; ``executables`` is None when it failed, and
-    ``measured`` when nobody asked for it.
+    ``measured`` when nobody asked for it. ``printed`` is what the project's code printed, and the traceback.
     """
 
     name: str
@@ -21,6 +21,17 @@ class ProbeReport(msgspec.Struct, frozen=True):
     line: int
     executables: Executables | None = None
     measured: Executables | None = None
+    printed: str = ""
+
+
+class RuleText(msgspec.Struct, frozen=True):
+    """A rule as reports explain it: ``page`` is Markdown, and ``summary`` its first sentence."""
+
+    code: str
+    name: str
+    severity: Severity
+    summary: str
+    page: str
 
 
 class Fixed(msgspec.Struct, frozen=True):
@@ -40,6 +51,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         diagnostics: sorted by place.
         files: how many were read.
         unparsed: how many of these are not Python, so that they were not checked.
+        paths: these files by their paths as shown, each with whether it was checked.
+        screened: how many do not mention JAX and were not parsed, since there are many of them.
         probes: those that ran, well or not.
         probes_left: how many declared probes were not to run.
         hidden: how many findings the baseline hides.
@@ -47,12 +60,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         fixed: what fixes were made before this run.
         source: the lines of a file by its path as shown, without their ends; empty when it cannot be read.
         pages: the documentation page of every rule by its code.
+        rules: all rules.
         edits: what the fix of a finding writes, with all modules by the names that the file calls them.
+        exit_code: what the run ends with; None while nobody has said.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     files: int
     unparsed: int = 0
+    screened: int = 0
+    paths: Mapping[str, bool] = {}
     probes: tuple[ProbeReport, ...] = ()
     probes_left: int = 0
     hidden: int = 0
@@ -60,7 +77,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     fixed: Fixed | None = None
     source: Callable[[str], Sequence[str]] = lambda path: ()
     pages: Mapping[str, str] = {}
+    rules: Callable[[], Sequence[RuleText]] = tuple
     edits: Callable[[Diagnostic], Sequence[Edit]] = lambda finding: ()
+    exit_code: int | None = None
 
     @property
     def probes_failed(self) -> int:
@@ -127,6 +146,11 @@ def _visible(char: str) -> str:
     return "\\n" if char == "\n" else f"\\x{ord(char):02x}"
 
 
+def plain(text: str) -> str:
+    """The text as Unicode that any program reads: a byte of a file's name that is not UTF-8 as a terminal shows it."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def headline(finding: Diagnostic, look: Look) -> str:
     """`train.py:14:12: SL401 [error] message`."""
     at = finding.location
@@ -187,6 +211,7 @@ def _besides(report: Report) -> str:
         f"{counted(number, noun)} {verb}"
         for number, noun, verb in (
             (report.unparsed, "file", "not parsed"),
+            (report.screened, "file", "without JAX not parsed"),
             (report.probes_failed, "probe", "failed"),
             (report.probes_left, "probe", "not run"),
             (report.hidden, "finding", "hidden by the baseline"),

@@ -21,12 +21,14 @@ def render(report: Report, look: Look) -> Iterator[str]:
 
 def _command(finding: Diagnostic) -> str:
     at = finding.location
+    is_one_line = at.end_line in (None, at.line)
     properties = {
         "file": at.path,
         "line": at.line,
         "endLine": at.end_line,
-        "col": at.column,
-        "endColumn": at.end_column,
+        # GitHub takes columns of a single line only.
+        "col": at.column if is_one_line else None,
+        "endColumn": at.end_column if is_one_line else None,
         "title": f"{finding.code} {finding.name}",
     }
     written = ",".join(

@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from statelint.diagnostics import Diagnostic, Location
+from statelint.model.wording import brief
 from statelint.report import concise
 from statelint.report.base import Look, Report, closing, escaped, headline, one_line
 
@@ -56,6 +57,8 @@ def _remarks(finding: Diagnostic, explained: set[str]) -> Iterator[tuple[str, st
         yield "note", f"{escaped(related.location.path)}:{related.location.line}: {one_line(related.message)}"
     if len(finding.related) > _NOTES:
         yield "note", f"and {len(finding.related) - _NOTES:,} more places"
+    for line in finding.printed:
+        yield "printed", one_line(brief(line))
     if finding.fix is not None:
         yield "help", one_line(finding.fix.message)
     if finding.code not in explained:

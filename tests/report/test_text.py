@@ -101,18 +101,19 @@ def finding(message: str, path: str = "a.py", **more: object) -> Diagnostic:
     return Diagnostic("SL401", "shared-buffer", Severity.ERROR, message, Location(path, 1), **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("json", "sarif")])
 def test_no_line_is_without_end(name: str) -> None:
     places = tuple(Related(Location("a.py", line), "x" * 10_000) for line in range(1, 2000))
     long = finding("1" * 100_000, fix=Fix(True, "y" * 10_000), related=places)
-    lines = render(Report(diagnostics=(long,), files=1), name)
-    assert max(map(len, lines)) < 600
-    assert len(lines) < 20
+    lines = "\n".join(render(Report(diagnostics=(long,), files=1), name)).splitlines()
+    assert max(map(len, lines)) < 900
+    assert len(lines) < 40
 
 
-def test_json_is_not_cut() -> None:
+@pytest.mark.parametrize("name", ["json", "sarif"])
+def test_what_programs_read_is_not_cut(name: str) -> None:
     report = Report(diagnostics=(finding("1" * 100_000),), files=1)
-    assert "1" * 100_000 in "".join(render(report, "json"))
+    assert "1" * 100_000 in "".join(render(report, name))
 
 
 def test_a_path_is_shown_whole_and_as_it_is_in_a_string() -> None:
