@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
+
+from tests.docs.blocks import blocks
 
 ROOT = Path(__file__).parent.parent
 GIT = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
@@ -36,7 +39,8 @@ def step(state):
 
 PROBE = '[[tool.statelint.probe]]\nname = "sum"\nstep = "sums:step"\nstate = "sums:make"\n'
 
-CONFIG = "repos:\n- repo: {hooks}\n  rev: {rev}\n  hooks:\n  - id: {hook}\n"
+SHOWN = blocks("ci.md", "yaml")
+"""The configurations in the documentation, by the headings that they stand under."""
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -77,8 +81,11 @@ def project(tmp_path: Path) -> Path:
 
 
 def run_hook(project: Path, hooks: Path, home: Path, hook: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    rev = git(hooks, "rev-parse", "HEAD")
-    (project / ".pre-commit-config.yaml").write_text(CONFIG.format(hooks=hooks, rev=rev, hook=hook))
+    """Run a hook by the configuration that the documentation shows for it; only where it is from is another place."""
+    configs = [yaml.safe_load(text) for heading, text in SHOWN.items() if heading.startswith("pre-commit")]
+    (config,) = (each for each in configs if each["repos"][0]["hooks"] == [{"id": hook}])
+    config["repos"][0].update(repo=str(hooks), rev=git(hooks, "rev-parse", "HEAD"))
+    (project / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
     commit(project)
     scripts = str(Path(sys.executable).parent)
     env = {
