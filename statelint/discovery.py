@@ -41,10 +41,11 @@ SUFFIXES = (".py", ".pyw")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The files, sorted, each once; and a line for every path that could not be taken."""
+    """The files, sorted, each once; a line for every path that could not be taken; and the folders walked into."""
 
     files: tuple[str, ...]
     errors: tuple[str, ...] = ()
+    folders: frozenset[str] = frozenset()
 
 
 def find(
@@ -68,7 +69,17 @@ def find(
     for path in paths:
         search.add(path)
     search.follow_links()
-    return Found(tuple(sorted(search.files.values())), tuple(search.errors))
+    return Found(tuple(sorted(search.files.values())), tuple(search.errors), frozenset(search.walked))
+
+
+def tidy(path: str) -> str:
+    """A path that the user named, as it is shown."""
+    return (path[2:].lstrip("/") or ".") if path.startswith("./") else path
+
+
+def is_notebook(path: str) -> bool:
+    """Whether it is Python in a form that is not read."""
+    return path.endswith(".ipynb")
 
 
 class _Excludes:
@@ -129,21 +140,20 @@ class _Search:
     def __init__(self, excludes: _Excludes, root: str, respect_gitignore: bool) -> None:
         self.files: dict[str, str] = {}
         self.errors: list[str] = []
+        self.walked: set[str] = set()
         self._excludes = excludes
         self._root = root
         self._gitignore = respect_gitignore
-        self._walked: set[str] = set()
         self._links: list[_Place] = []
 
     def add(self, path: str) -> None:
         """A path that the user named."""
-        if path.startswith("./"):
-            path = path[2:].lstrip("/") or "."
+        path = tidy(path)
         if os.path.isdir(path):
             self._walk(self._top(path))
         elif not os.path.exists(path):
             self.errors.append(f"{path or repr(path)}: no such file or folder")
-        elif path.endswith(".ipynb"):
+        elif is_notebook(path):
             self.errors.append(f"{path}: notebooks are not checked")
         else:
             # A name that the user gave wins over the one that a walk found.
@@ -173,9 +183,9 @@ class _Search:
         pending = [top]
         while pending:
             folder = pending.pop()
-            if folder.real in self._walked:
+            if folder.real in self.walked:
                 continue
-            self._walked.add(folder.real)
+            self.walked.add(folder.real)
             try:
                 with os.scandir(folder.path or ".") as entries:
                     pending.extend(self._enter(folder, list(entries)))

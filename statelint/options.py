@@ -26,7 +26,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         python: the interpreter to run them under, in place of the configured one.
         renew_baseline: write today's findings to the baseline.
         restore: take the states of probes through a real checkpoint of this library.
+        compile: compile the steps of probes.
         measure: run the steps of probes for real, too.
+        cache: keep what is found out, and use what was.
+        cache_dir: where, in place of beside the configuration.
+        jobs: how many processes may read files.
+        buffer: a path and the content to lint under it, in place of any files.
     """
 
     select: tuple[str, ...] = ()
@@ -36,4 +41,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     renew_baseline: bool = False
     restore: str | None = None
+    compile: bool = False
     measure: bool = False
+    cache: bool = False
+    cache_dir: str | None = None
+    jobs: int = 1
+    buffer: tuple[str, bytes] | None = None

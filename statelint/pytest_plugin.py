@@ -41,11 +41,11 @@ class Plugin:
 
     def __init__(self, config: pytest.Config) -> None:
         from statelint import config as settings
-        from statelint import linter
+        from statelint import rules
 
         self.pytest_config = config
         try:
-            self.config = settings.load(linter.rule_names(), start=str(config.rootpath))
+            self.config = settings.load(rules.names(), start=str(config.rootpath))
         except settings.ConfigError as error:
             raise pytest.UsageError(*error.lines) from None
         self.configuration = Path(os.path.abspath(self.config.file or ""))
@@ -54,10 +54,10 @@ class Plugin:
     @functools.cached_property
     def linted(self) -> frozenset[str]:
         """The files that a run over the same paths reads: the configuration's `exclude` holds here, too."""
-        from statelint import linter
+        from statelint import inputs
 
         arguments = [argument.partition("::")[0] for argument in self.pytest_config.args]
-        found = linter.find_files([path for path in arguments if os.path.exists(path)], self.config)
+        found = inputs.search([path for path in arguments if os.path.exists(path)], self.config).files
         return frozenset(map(os.path.realpath, found))
 
     @property
@@ -117,8 +117,9 @@ class ProbeFile(pytest.File):
             return self.of_configuration([])
         from statelint import showing
         from statelint.config import shown
+        from statelint.options import Options
 
-        declared = showing.declared([shown(str(self.path))], self.plugin.config)
+        declared = showing.declared([shown(str(self.path))], self.plugin.config, Options())
         return [self._item(probe) for probe in declared if probe.table is None]
 
     def of_configuration(self, paths: Sequence[str]) -> list[ProbeItem]:

@@ -6,20 +6,19 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from statelint import linter, probing
+from statelint import inputs, probing
 from statelint.config import Config
 from statelint.diagnostics import Location
-from statelint.model.names import Names
 from statelint.model.trace import ProbeSite, StepTrace
 from statelint.options import Options, UsageError
 from statelint.probing import Declared, Outcome
-from statelint.source.project import Project
+from statelint.progress import SILENT, Progress
 
 REFERENCE = re.compile(r"[^\W\d]\w*(\.\w+)*:[^\W\d]\w*(\.\w+)*")
 """`package.module:name`, which is no path."""
 
 
-def show(targets: Sequence[str], config: Config, options: Options) -> list[Outcome]:
+def show(targets: Sequence[str], config: Config, options: Options, progress: Progress = SILENT) -> list[Outcome]:
     """Trace the probes that these targets declare or are.
 
     Args:
@@ -32,11 +31,11 @@ def show(targets: Sequence[str], config: Config, options: Options) -> list[Outco
     paths = [target for target in targets if target not in named]
     found = [Declared(ProbeSite(name, Location(name, 1)), reference=name) for name in named]
     if paths or not named:
-        found += declared(paths, config)
+        found += declared(paths, config, options, progress)
     if not found:
         raise UsageError([f"no probe is declared under {', '.join(paths) or '.'}: declare one with statelint.Probe"])
-    names = Names(config.state_names, config.counter_names)
-    outcomes = probing.run(found, config, options)
+    names = config.names
+    outcomes = probing.run(found, config, options, progress)
     return [outcome.named(names) if isinstance(outcome, StepTrace) else outcome for outcome in outcomes]
 
 
@@ -45,10 +44,10 @@ def is_reference(target: str) -> bool:
     return REFERENCE.fullmatch(target) is not None and not os.path.exists(target)
 
 
-def declared(paths: Sequence[str], config: Config) -> list[Declared]:
+def declared(paths: Sequence[str], config: Config, options: Options, progress: Progress = SILENT) -> list[Declared]:
     """The probes that a run over these paths is about."""
-    files = linter.read_files(paths, config)
-    readings = Project(Names(config.state_names, config.counter_names)).read(files)
+    files = inputs.read_files(paths, config)
+    readings = inputs.read_sources(files, config, options, progress)
     return probing.asked_for(probing.declared(readings, config), paths, _paths(files), config)
 
 

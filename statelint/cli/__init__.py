@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Iterable, Sequence
 
 import click
+from click.shell_completion import CompletionItem
 
 from statelint import __version__, config
 from statelint.cli.common import CLEAN, EXAMPLES, FAILED, INTERRUPTED
 from statelint.cli.terminal import close, prepare_streams, say
 from statelint.options import UsageError
 
-COMMANDS = ("check", "show", "rule")
+COMMANDS = ("check", "show", "rule", "schema", "editor", "completion", "clean")
 """Each is the module of its name in this folder, which holds ``command``. It is imported when it is asked for."""
 
 
@@ -24,7 +25,16 @@ class _Group(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {*COMMANDS, "--help", "-h", "--version"}
-        return super().parse_args(ctx, args if args and args[0] in own else ["check", *args])
+        is_whole = (args and args[0] in own) or (ctx.resilient_parsing and not args)
+        return super().parse_args(ctx, args if is_whole else ["check", *args])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """What a shell offers for the first word: a command, or what may follow `check`."""
+        check = self.get_command(ctx, "check")
+        assert check is not None
+        options = check.shell_complete(ctx, incomplete) if incomplete.startswith("-") else []
+        # Bash forgets what comes before a file.
+        return [CompletionItem(incomplete, type="file"), *super().shell_complete(ctx, incomplete), *options]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -5,26 +5,47 @@ from __future__ import annotations
 import click
 import msgspec
 
-from statelint import changes, config, linter
+from statelint import config, inputs, linter, reading, rules
+from statelint.cli import listing, meter, stdin, watching
 from statelint.cli.common import (
     CLEAN,
     EXAMPLES,
     FOUND,
+    Sectioned,
+    cache_dir_option,
     check_combination,
     check_folder,
     color_option,
     file_option,
     rules_option,
 )
+from statelint.cli.printed import say_printed, verbose_option
 from statelint.cli.terminal import colours, put, say, write
+from statelint.config import Config
 from statelint.diagnostics import Severity
 from statelint.options import Options
-from statelint.report import FORMATS, Fixed, Look, Report, renderer
+from statelint.report import FORMATS, Look, Report, renderer
 from statelint.report.statistics import FORMATS as STATISTICS
 from statelint.report.statistics import renderer as statistics_renderer
 
+SECTIONS = {
+    "Rules": ("select", "extend_select", "ignore"),
+    "Probes": ("no_probe", "python", "restore", "compile", "measure"),
+    "Fixes": ("fix", "unsafe_fixes", "diff", "add_ignore", "write_baseline"),
+    "Output": ("output_format", "output_file", "statistics", "quiet", "verbose", "color", "exit_zero", "fail_on"),
+    "Files": ("config_file", "isolated", "stdin_filename", "show_files", "show_settings"),
+    "Misc": ("watch", "no_cache", "cache_dir", "jobs", "help"),
+}
+"""The options by what they are about."""
 
-@click.command("check", epilog=EXAMPLES)
+
+@click.command(
+    "check",
+    cls=Sectioned,
+    sections=SECTIONS,
+    short_help="Lint files and folders, and run their probes.",
+    epilog=EXAMPLES,
+)
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATHS]...")
 @rules_option("--select", "Run these rules only: codes, prefixes (SL1), names or ALL; comma-separated.")
 @rules_option("--extend-select", "Run these rules too.")
@@ -34,9 +55,13 @@ from statelint.report.statistics import renderer as statistics_renderer
     type=click.Choice(FORMATS),
     default="text",
     show_default=True,
-    help="The form of the report.",
+    metavar="FORMAT",
+    help=f"The form of the report: {', '.join(FORMATS)}.",
 )
 @file_option("--output-file", text="Write the report to FILE.")
+@file_option(
+    "--stdin-filename", text="Lint standard input as if it stood in FILE, without probes; --fix prints it fixed."
+)
 @click.option("--no-probe", is_flag=True, help="Read the source only: run no code of the project.")
 @file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
 @click.option(
@@ -44,9 +69,21 @@ from statelint.report.statistics import renderer as statistics_renderer
     type=click.Choice(["orbax", "flax"]),
     help="Take the states of probes through a real checkpoint of this library.",
 )
+@click.option(
+    "--compile", is_flag=True, help="Compile the steps of probes: XLA says where leaves go, and what donation saves."
+)
 @click.option("--measure", is_flag=True, help="Run the steps of probes for real, and report what they compile.")
 @file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
+@click.option("--no-cache", is_flag=True, help="Find everything out anew, and keep nothing.")
+@cache_dir_option
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that read files.  [default: all processors]",
+)
 @click.option("--fix", is_flag=True, help="Make the fixes that are safe, and report what remains.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: make the other fixes too.")
 @click.option("--diff", is_flag=True, help="Show the fixes as a diff, and write nothing.")
@@ -60,7 +97,11 @@ from statelint.report.statistics import renderer as statistics_renderer
     help="The least severity that makes the exit code 1.  [default: warning]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print one line for a finding, and nothing else.")
+@verbose_option
 @color_option
+@click.option("--watch", is_flag=True, help="Check again whenever a file or the configuration changes.")
+@click.option("--show-files", is_flag=True, help="List the files that would be linted, and lint none.")
+@click.option("--show-settings", is_flag=True, help="List all settings, each with where it comes from.")
 def command(
     paths: tuple[str, ...],
     select: tuple[str, ...],
@@ -68,12 +109,17 @@ def command(
     ignore: tuple[str, ...],
     output_format: str,
     output_file: str | None,
+    stdin_filename: str | None,
     no_probe: bool,
     python: str | None,
     restore: str | None,
+    compile: bool,
     measure: bool,
     config_file: str | None,
     isolated: bool,
+    no_cache: bool,
+    cache_dir: str | None,
+    jobs: int | None,
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
@@ -83,78 +129,115 @@ def command(
     exit_zero: bool,
     fail_on: str | None,
     quiet: bool,
+    verbose: bool,
     color: str,
+    watch: bool,
+    show_files: bool,
+    show_settings: bool,
 ) -> int:
-    """Lint files and folders; the current folder when none is named.
+    """Lint files and folders; the current folder when none is named, standard input for `-`.
 
     Exit codes: 0 nothing found, 1 something found, 2 statelint could not do its work.
     """
+    piped = stdin.option(paths, stdin_filename)
+    alone = {
+        "--show-files": show_files,
+        "--show-settings": show_settings,
+        str(piped): piped is not None,
+        "--diff": diff,
+        "--add-ignore": add_ignore,
+        "--write-baseline": write_baseline,
+    }
     check_combination(
         {"--fix": fix, "--diff": diff, "--add-ignore": add_ignore, "--write-baseline": write_baseline},
         {"--config": config_file is not None, "--isolated": isolated},
+        {str(piped): piped is not None, "--add-ignore": add_ignore},
+        {str(piped): piped is not None, "--write-baseline": write_baseline},
+        *({name: True, "--watch": watch} for name, given in alone.items() if given),
+        {"--show-files": show_files, "--show-settings": show_settings},
     )
     if statistics and output_format not in STATISTICS:
         raise click.UsageError(f"--statistics does not go with --output-format {output_format}")
+    if (show_files or show_settings) and output_format not in listing.FORMATS:
+        shown = "--show-files" if show_files else "--show-settings"
+        raise click.UsageError(f"{shown} does not go with --output-format {output_format}")
     check_folder()
-    settings = config.load(linter.rule_names(), start=paths[0] if paths else ".", file=config_file, isolated=isolated)
+    buffer = stdin.take(stdin_filename) if piped else None
+    if buffer is not None:
+        paths = (buffer[0],)
     options = Options(
         select=select,
         extend_select=extend_select,
         ignore=ignore,
-        probe=not no_probe,
+        # A probe imports what is saved, which may be another program than the buffer.
+        probe=not no_probe and buffer is None,
         python=python,
         renew_baseline=write_baseline,
         restore=restore,
+        compile=compile,
         measure=measure,
+        cache=not no_cache,
+        cache_dir=cache_dir,
+        jobs=jobs or reading.processors(),
+        buffer=buffer,
     )
-    if diff:
-        return _show_fixes(changes.fix(paths, settings, options, unsafe=unsafe_fixes), exit_zero=exit_zero)
-    fixed = _make_fixes(changes.fix(paths, settings, options, unsafe=unsafe_fixes)) if fix else None
-    report = msgspec.structs.replace(linter.run(paths, settings, options), fixed=fixed)
-    if add_ignore:
-        return _silence(changes.ignore(paths, settings, report), exit_zero=exit_zero)
-    if report.files == 0:
-        say(f"statelint: warning: no Python files found under {', '.join(paths) or '.'}")
-    look = Look(quiet=quiet, colour=colours(color, to_file=output_file is not None))
-    render = statistics_renderer(output_format) if statistics else renderer(output_format)
-    text = "".join(f"{line}\n" for line in render(report, look))
-    if output_file is None:
-        put(text)
-    else:
-        write(output_file, text)
-    return CLEAN if exit_zero else _exit_code(report, fail_on or settings.fail_on)
+
+    def load() -> Config:
+        start = paths[0] if paths else "."
+        return config.load(rules.names(), start=start, file=config_file, isolated=isolated)
+
+    def emit(text: str, *, beside: bool = False) -> None:
+        if output_file is None:
+            put(text, beside=beside)
+        else:
+            write(output_file, text)
+
+    def check(settings: Config) -> int:
+        asked, fixed = options, None
+        if fix or diff:
+            with meter.progress(quiet=quiet) as progress:
+                from statelint import changes  # much to import, for when something is to be written
+
+                made = changes.fix(paths, settings, options, unsafe=unsafe_fixes, progress=progress)
+            from statelint.cli import mending
+
+            if diff:
+                return mending.show(made, exit_zero=exit_zero)
+            fixed, asked = mending.make(made, options)
+        with meter.progress(quiet=quiet) as progress:
+            report = msgspec.structs.replace(linter.run(paths, settings, asked, progress), fixed=fixed)
+        for probe in report.probes if verbose else ():
+            say_printed(probe.name, probe.printed)
+        if add_ignore:
+            from statelint.cli import mending
+
+            return mending.silence(paths, settings, report, exit_zero=exit_zero)
+        if report.files == 0:
+            _say_empty(paths)
+        exit_code = CLEAN if exit_zero else _exit_code(report, fail_on or settings.fail_on)
+        report = msgspec.structs.replace(report, exit_code=exit_code)
+        beside = fix and buffer is not None
+        look = Look(quiet=quiet, colour=colours(color, to_file=beside or output_file is not None))
+        render = statistics_renderer(output_format) if statistics else renderer(output_format)
+        emit("".join(f"{line}\n" for line in render(report, look)), beside=beside)
+        return exit_code
+
+    if show_files:
+        found = [buffer[0]] if buffer else inputs.search(paths, load()).files
+        if not found:
+            _say_empty(paths)
+        emit(listing.files(found, output_format))
+        return CLEAN
+    if show_settings:
+        emit(listing.settings(click.get_current_context(), load(), options, output_format))
+        return CLEAN
+    if watch:
+        watching.watch(paths, load, check, quiet=quiet)
+    return check(load())
 
 
-def _show_fixes(made: changes.Changes, *, exit_zero: bool) -> int:
-    """The diff, and beside it what it is."""
-    put("".join(line for change in made.files for line in change.diff()))
-    _say_refused(made, "cannot be fixed")
-    if made.files:
-        say(f"Would fix {_extent(made)}")
-    return FOUND if made.files and not exit_zero else CLEAN
-
-
-def _make_fixes(made: changes.Changes) -> Fixed:
-    made.write()
-    _say_refused(made, "cannot be fixed")
-    return _extent(made)
-
-
-def _silence(made: changes.Changes, *, exit_zero: bool) -> int:
-    made.write()
-    _say_refused(made, "cannot be ignored")
-    put(f"Ignored {_extent(made)}\n")
-    return FOUND if made.refused and not exit_zero else CLEAN
-
-
-def _extent(made: changes.Changes) -> Fixed:
-    return Fixed(len(made.settled), len(made.files))
-
-
-def _say_refused(made: changes.Changes, what: str) -> None:
-    for finding, reason in made.refused:
-        at = finding.location
-        say(f"statelint: warning: {at.path}:{at.line}:{at.column}: {finding.code} {what}: {reason}")
+def _say_empty(paths: tuple[str, ...]) -> None:
+    say(f"statelint: warning: no Python files found under {', '.join(paths) or '.'}")
 
 
 def _exit_code(report: Report, fail_on: str) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from statelint.options import UsageError
 
@@ -18,9 +20,34 @@ Examples:
   statelint --no-probe train.py    read the source only; runs none of it
   statelint --select SL4,SL101 .   only some rules: codes, prefixes or names
   statelint --diff .               what --fix would write
-  statelint show train.py          the state of its probes, leaf by leaf, and what it weighs
+  statelint show train.py          the state of its probes, leaf by leaf
   statelint rule SL401             what a rule is about, and how to mend it
 """
+
+
+class Sectioned(click.Command):
+    """A command whose help shows its options in sections, each with the parameters that it names."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.sections = sections
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections; what none of them names stands in the last."""
+        options = {option.name or "": option for option in self.get_params(ctx) if isinstance(option, click.Option)}
+        named = {name for names in self.sections.values() for name in names}
+        rest = [name for name in options if name not in named]
+        last = list(self.sections)[-1]
+        for title, names in self.sections.items():
+            parameters = [options[name] for name in (*names, *(rest if title == last else ())) if name in options]
+            rows = [row for row in (option.get_help_record(ctx) for option in parameters) if row is not None]
+            with formatter.section(title):
+                # One width for all sections, so that the eye need not look for where the text begins.
+                formatter.write_dl([(option.ljust(WIDEST), text) for option, text in rows], WIDEST)
+
+
+WIDEST = 26
+"""Characters of an option, beyond which its help begins on the next line."""
 
 
 Option = Callable[[Callable[..., int]], Callable[..., int]]
@@ -37,9 +64,20 @@ def _split(ctx: click.Context, parameter: click.Parameter, values: Iterable[str]
     return tuple(named)
 
 
+def complete_rules(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The codes that a shell offers for what is typed, after the last comma; or the names."""
+    from statelint import rules  # only where a shell asks
+
+    before, comma, typed = incomplete.rpartition(",")
+    known = {code: module.rule.name for code, module in rules.load().items()}
+    by_name = {name: code for code, name in known.items()}
+    words = known if typed.upper() == typed else by_name
+    return [CompletionItem(before + comma + word, help=words[word]) for word in words if word.startswith(typed)]
+
+
 def rules_option(name: str, text: str) -> Option:
     """An option that takes rules, separated by commas."""
-    return click.option(name, multiple=True, metavar="RULES", callback=_split, help=text)
+    return click.option(name, multiple=True, metavar="RULES", callback=_split, shell_complete=complete_rules, help=text)
 
 
 def _not_empty(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -48,13 +86,21 @@ def _not_empty(ctx: click.Context, parameter: click.Parameter, value: str | None
     return value
 
 
-def file_option(*names: str, text: str, metavar: str = "FILE") -> Option:
+def file_option(*names: str, text: str, metavar: str = "FILE", envvar: str | None = None) -> Option:
     """An option that names a file."""
-    return click.option(*names, metavar=metavar, callback=_not_empty, help=text)
+    return click.option(*names, metavar=metavar, callback=_not_empty, envvar=envvar, help=text)
 
 
 color_option = click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colours."
+)
+
+
+cache_dir_option = file_option(
+    "--cache-dir",
+    text="Keep what was found out here, not in .statelint_cache beside the configuration.",
+    metavar="FOLDER",
+    envvar="STATELINT_CACHE_DIR",
 )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from statelint import catalogue
-from statelint.cli.common import CLEAN
+from statelint.cli.common import CLEAN, complete_rules
 from statelint.cli.terminal import colours, put
 
 
 @click.command("rule")
-@click.argument("name", required=False, metavar="[CODE|PREFIX|NAME]")
+@click.argument("name", required=False, metavar="[CODE|PREFIX|NAME]", shell_complete=complete_rules)
 @click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )

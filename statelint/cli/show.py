@@ -6,16 +6,18 @@ import sys
 
 import click
 
-from statelint import config, linter, showing
+from statelint import config, rules, showing
+from statelint.cli import meter
 from statelint.cli.common import CLEAN, FOUND, check_combination, check_folder, color_option, file_option
+from statelint.cli.printed import say_printed, verbose_option
 from statelint.cli.terminal import colours, put
 from statelint.model.trace import ProbeFailure
 from statelint.options import Options
 from statelint.report import state, state_json
 
 
-@click.command("show")
-@click.argument("targets", nargs=-1, metavar="[PATH | MODULE:NAME]...")
+@click.command("show", short_help="Show the state of each probe, leaf by leaf.")
+@click.argument("targets", nargs=-1, type=click.Path(), metavar="[PATH | MODULE:NAME]...")
 @click.option(
     "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )
@@ -23,6 +25,7 @@ from statelint.report import state, state_json
 @file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
 @file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
+@verbose_option
 @color_option
 def command(
     targets: tuple[str, ...],
@@ -31,6 +34,7 @@ def command(
     python: str | None,
     config_file: str | None,
     isolated: bool,
+    verbose: bool,
     color: str,
 ) -> int:
     """Show the state of each probe, leaf by leaf, and what it weighs.
@@ -41,8 +45,11 @@ def command(
     check_combination({"--config": config_file is not None, "--isolated": isolated})
     check_folder()
     start = next((target for target in targets if not showing.is_reference(target)), ".")
-    settings = config.load(linter.rule_names(), start=start, file=config_file, isolated=isolated)
-    outcomes = showing.show(targets, settings, Options(python=python))
+    settings = config.load(rules.names(), start=start, file=config_file, isolated=isolated)
+    with meter.progress(quiet=False) as progress:
+        outcomes = showing.show(targets, settings, Options(python=python), progress)
+    for outcome in outcomes if verbose else ():
+        say_printed(outcome.probe.name, outcome.printed)
     look = {"colour": colours(color, to_file=False), "fold": sys.stdout.isatty()}
     put(state_json.as_json(outcomes) if output_format == "json" else state.as_text(outcomes, everything, **look))
     return FOUND if any(isinstance(outcome, ProbeFailure) for outcome in outcomes) else CLEAN

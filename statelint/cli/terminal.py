@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
+from collections.abc import Iterator
 from typing import TextIO
 
 from statelint import files
@@ -30,15 +32,28 @@ def say(line: str) -> None:
         close(sys.stderr)
 
 
-def put(text: str) -> None:
-    """The report, or what stands for it."""
+def put(text: str, *, beside: bool = False) -> None:
+    """The report, or what stands for it; ``beside`` what standard output is needed for."""
+    stream = sys.stderr if beside else sys.stdout
+    with _flushed(stream, "the report"):
+        stream.write(text)
+
+
+def put_bytes(data: bytes) -> None:
+    """The content of a file, as it is."""
+    with _flushed(sys.stdout, "the fixed buffer"):
+        sys.stdout.buffer.write(data)
+
+
+@contextlib.contextmanager
+def _flushed(stream: TextIO, what: str) -> Iterator[None]:
     try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        yield
+        stream.flush()
     except BrokenPipeError:
-        close(sys.stdout)
+        close(stream)
     except OSError as error:
-        raise UsageError([f"the report cannot be written: {error.strerror}"]) from None
+        raise UsageError([f"{what} cannot be written: {error.strerror}"]) from None
 
 
 def close(stream: TextIO) -> None:

@@ -1,0 +1,29 @@
+"""`statelint clean`: delete what earlier runs kept."""
+
+from __future__ import annotations
+
+import click
+
+from statelint import cache, config, rules
+from statelint.cli.common import CLEAN, cache_dir_option, check_combination, check_folder, file_option
+from statelint.cli.terminal import put
+from statelint.config import shown
+from statelint.options import UsageError
+
+
+@click.command("clean")
+@cache_dir_option
+@file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
+@click.option("--isolated", is_flag=True, help="Read no configuration.")
+def command(cache_dir: str | None, config_file: str | None, isolated: bool) -> int:
+    """Delete what earlier runs kept: the caches, and nothing else."""
+    check_combination({"--config": config_file is not None, "--isolated": isolated})
+    check_folder()
+    settings = config.load(rules.names(), file=config_file, isolated=isolated)
+    folder = cache_dir or cache.folder_of(settings.root)
+    try:
+        was_there = cache.clean(folder)
+    except OSError as error:
+        raise UsageError([f"{shown(error.filename or folder)}: cannot be deleted: {error.strerror}"]) from None
+    put(f"{'Deleted' if was_there else 'There is no cache in'} {shown(folder)}\n")
+    return CLEAN
