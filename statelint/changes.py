@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from statelint import baseline, files, fixing, linter, suppressions
+from statelint import baseline, files, fixing, inputs, linter, rules, suppressions
 from statelint.config import Config
 from statelint.diagnostics import Diagnostic
 from statelint.options import Options, UsageError
+from statelint.progress import SILENT, Progress
 from statelint.report import Report
 from statelint.source.text import Text, decode
 
@@ -72,15 +73,17 @@ def _lines(path: str, data: bytes) -> list[str]:
     return list(io.StringIO(content, newline="\n"))
 
 
-def fix(paths: Sequence[str], config: Config, options: Options, *, unsafe: bool) -> Changes:
+def fix(
+    paths: Sequence[str], config: Config, options: Options, *, unsafe: bool, progress: Progress = SILENT
+) -> Changes:
     """The fixes of what the source shows, of the safe kind or of both, until none is left to make."""
-    before = dict(linter.read_files(paths, config))
+    before = dict(inputs.read_files(paths, config, options.buffer))
     after = dict(before)
     fixed: list[Diagnostic] = []
     refused: dict[str, tuple[tuple[Diagnostic, str], ...]] = {}
     pending = list(before)
     for _ in range(ROUNDS):
-        found = linter.source_findings([(path, after[path]) for path in pending], config, options)
+        found = linter.source_findings([(path, after[path]) for path in pending], config, options, progress)
         read, pending = pending, []
         for path, findings in _by_file(found, unsafe=unsafe).items():
             if path not in after:
@@ -109,7 +112,7 @@ def _by_file(findings: Iterable[Diagnostic], *, unsafe: bool) -> dict[str, list[
 
 def ignore(paths: Sequence[str], config: Config, report: Report) -> Changes:
     """Comments that silence the findings of a report, in the files that it is about."""
-    before = dict(linter.read_files(paths, config))
+    before = dict(inputs.read_files(paths, config))
     after = dict(before)
     settled: list[Diagnostic] = []
     refused: list[tuple[Diagnostic, str]] = []
@@ -142,7 +145,8 @@ def _silenced(path: str, data: bytes, findings: Iterable[Diagnostic]) -> bytes |
 def _loud(path: str, data: bytes, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     text = decode(path, data)
     content = text.content if isinstance(text, Text) else ""
-    comments = suppressions.Ignores(path, content, linter.rule_names())
+    names = rules.names()
+    comments = suppressions.Ignores(suppressions.read(path, content, names), names)
     return [finding for finding in findings if not comments.silence(finding)]
 
 

@@ -100,6 +100,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
             state's own name (``opt_state[0].mu['w']``).
         probe: the name of the probe whose trace showed it; None for a finding of the source alone.
         parts: what the source alone says of the same leaf: a run without probes shows these in its place.
+        printed: the last lines that the code of a failed probe printed.
     """
 
     code: str
@@ -113,6 +114,7 @@ class Diagnostic(msgspec.Struct, frozen=True):
     fix: Fix | None = None
     related: tuple[Related, ...] = ()
     parts: tuple[Diagnostic, ...] = ()
+    printed: tuple[str, ...] = ()
 
     @property
     def sort_key(self) -> tuple[Location, str, str]:

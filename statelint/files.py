@@ -1,9 +1,12 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and told apart by their content."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
+import re
 import shutil
 import tempfile
 
@@ -22,7 +25,9 @@ def write(path: str, data: bytes) -> None:
             stream.write(data)
         return
     target = os.path.realpath(path)
-    descriptor, temporary = tempfile.mkstemp(prefix=".statelint-", suffix=".tmp", dir=os.path.dirname(target))
+    folder = os.path.dirname(target)
+    sweep(folder)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".statelint-{os.getpid()}-", suffix=".tmp", dir=folder)
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
@@ -39,8 +44,38 @@ def write(path: str, data: bytes) -> None:
         raise
 
 
+@functools.cache
+def sweep(folder: str) -> None:
+    """Delete what processes that were killed while they wrote have left in a folder; once for each is enough."""
+    for name in os.listdir(folder):
+        left = _TEMPORARY.fullmatch(name)
+        if left is not None and not _is_alive(int(left["process"])):
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(folder, name))
+
+
+_TEMPORARY = re.compile(r"\.statelint-(?P<process>\d+)-.*\.tmp")
+
+
+def _is_alive(process: int) -> bool:
+    if os.name != "posix":  # where to ask so would be to end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
 def _umask() -> int:
     """The mask for new files, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def digest(data: bytes) -> bytes:
+    """16 bytes that stand for these: of two contents that differ, they differ."""
+    return hashlib.blake2b(data, digest_size=16).digest()

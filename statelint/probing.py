@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from statelint import cache
+from statelint.cache import Cache
 from statelint.config import Config, ProbeTable
 from statelint.diagnostics import Location
 from statelint.model.trace import ProbeFailure, ProbeSite, StepTrace
 from statelint.options import Options, UsageError
-from statelint.source.project import Reading
+from statelint.progress import SILENT, Progress
+from statelint.reading import FileReport
 
 Outcome = StepTrace | ProbeFailure
 
@@ -34,7 +38,7 @@ class Declared(msgspec.Struct, frozen=True):
     reference: str | None = None
 
 
-def declared(readings: Iterable[Reading], config: Config) -> list[Declared]:
+def declared(readings: Iterable[FileReport], config: Config) -> list[Declared]:
     """All probes that the linted files and the configuration declare."""
     in_code = [Declared(site, file=os.path.realpath(reading.path)) for reading in readings for site in reading.probes]
     in_table = [
@@ -70,8 +74,59 @@ def _places(module: str, root: str) -> Iterable[str]:
         yield os.path.realpath(os.path.join(path, "__init__.py"))
 
 
-def run(probes: Iterable[Declared], config: Config, options: Options) -> list[Outcome]:
-    """Trace these probes; the outcomes are in the order of their declarations."""
+def run(probes: Sequence[Declared], config: Config, options: Options, progress: Progress = SILENT) -> list[Outcome]:
+    """The outcomes of these probes, in the order of their declarations: those known from earlier runs, and new ones."""
+    python = interpreter(config, options)
+    known: Cache[tuple[StepTrace, ...]] = Cache(tuple[StepTrace, ...], _file_of_cache(config, options))
+    settings = (python, config.root, options.restore, options.compile, _environment())
+    together: dict[str, list[Declared]] = defaultdict(list)
+    for probe in probes:
+        together[_key(probe.site)].append(probe)
+    traces = known.known((key, msgspec.msgpack.encode((group, settings))) for key, group in together.items())
+    unknown = [probe for key, group in together.items() if key not in traces for probe in group]
+    outcomes = _trace(unknown, python, config, options, progress) if unknown else []
+    fresh: dict[str, list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        fresh[_key(outcome.probe)].append(outcome)
+    _keep(known, fresh, python)
+    found = [*outcomes, *(trace for group in traces.values() for trace in group)]
+    return sorted(found, key=_declaration)
+
+
+def _key(site: ProbeSite) -> str:
+    """What the cache knows the probes of a line by."""
+    return f"{os.path.realpath(site.at.path)}{cache.BEYOND}{site.at.line}"
+
+
+def _file_of_cache(config: Config, options: Options) -> str | None:
+    """Where traces are kept; what is to be measured is measured each time."""
+    folder = options.cache_dir or cache.folder_of(config.root)
+    return cache.file_in(folder, "probe", None) if options.cache and not options.measure else None
+
+
+def _environment() -> list[tuple[str, str]]:
+    """The variables that change what is traced."""
+    return sorted((name, value) for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_", "PYTHON")))
+
+
+def _keep(known: Cache[tuple[StepTrace, ...]], fresh: Mapping[str, Sequence[Outcome]], python: str) -> None:
+    """What failed is tried again each time; what was traced holds until a file that was imported for it changes."""
+    traces = {
+        key: tuple(trace for trace in group if isinstance(trace, StepTrace))
+        for key, group in fresh.items()
+        if all(isinstance(outcome, StepTrace) for outcome in group)
+    }
+    looked_at = {
+        key: {python, key.partition(cache.BEYOND)[0]}.union(*(trace.imported for trace in group))
+        for key, group in traces.items()
+    }
+    bare = {key: tuple(msgspec.structs.replace(trace, imported=()) for trace in group) for key, group in traces.items()}
+    known.learn(bare, looked_at, {})
+
+
+def _trace(
+    probes: Sequence[Declared], python: str, config: Config, options: Options, progress: Progress
+) -> list[Outcome]:
     from statelint.probe import client
 
     jobs = [
@@ -85,13 +140,16 @@ def run(probes: Iterable[Declared], config: Config, options: Options) -> list[Ou
     ]
     outcomes = client.run(
         jobs,
-        python=_interpreter(config, options),
+        python=python,
         timeout=config.probe_timeout,
+        memory=config.probe_memory,
         root=config.root,
         restore=options.restore,
+        compile=options.compile,
         measure=options.measure,
+        progress=progress,
     )
-    return sorted(outcomes, key=_declaration)
+    return list(outcomes)
 
 
 def _declaration(outcome: Outcome) -> tuple[str, int, str]:
@@ -102,7 +160,7 @@ def _arguments(table: ProbeTable) -> dict[str, Any]:
     return {key: value for key, value in msgspec.to_builtins(table).items() if key != "line"}
 
 
-def _interpreter(config: Config, options: Options) -> str:
+def interpreter(config: Config, options: Options) -> str:
     """The Python for the probes: asked for, configured, of the active virtual environment, or our own."""
     if options.python is not None:
         return _executable(options.python, "--python")

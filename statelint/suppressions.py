@@ -12,7 +12,6 @@ import msgspec
 from statelint.diagnostics import Diagnostic, Edit, Location, insert_before
 from statelint.model.source import UnusedIgnore
 
-_MARKER = re.compile(r"statelint:|noqa", re.IGNORECASE)
 _OURS = re.compile(r"#\s*statelint:\s*ignore(?P<file>-file)?(?![\w-])\s*(\[(?P<codes>[^\]]*)\]?)?")
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(\s*:\s*(?P<codes>[A-Z]+\d+([\s,]+[A-Z]+\d+)*))?", re.IGNORECASE)
 _CODE = re.compile(r"SL\d{3}")
@@ -50,11 +49,12 @@ class Ignores:
     """The comments of one file that silence, and what they have silenced so far.
 
     Args:
+        comments: as `read` finds them.
         rules: the names of all rules by their codes.
     """
 
-    def __init__(self, path: str, text: str, rules: Mapping[str, str]) -> None:
-        self.comments = tuple(_read(path, text, rules)) if _MARKER.search(text) else ()
+    def __init__(self, comments: Iterable[Ignore], rules: Mapping[str, str]) -> None:
+        self.comments = tuple(comments)
         self._rules = rules
         self._used: set[tuple[Ignore, str]] = set()
 
@@ -93,6 +93,23 @@ class Ignores:
 
 
 # --- reading them ---------------------------------------------------------------------------------------
+
+
+def read(path: str, text: str, rules: Mapping[str, str]) -> tuple[Ignore, ...]:
+    """The comments of a file that silence.
+
+    Args:
+        rules: the names of all rules by their codes.
+    """
+    return tuple(_read(path, text, rules)) if _speaks(text) else ()
+
+
+def _speaks(text: str) -> bool:
+    """Whether there may be such a comment: to find those that are takes longer than all else that is read."""
+    if "statelint:" in text:
+        return True
+    codes = (match["codes"] for match in _NOQA.finditer(text)) if "noqa" in text.lower() else ()
+    return any(listed is None or "SL" in listed.upper() for listed in codes)
 
 
 def _read(path: str, text: str, rules: Mapping[str, str]) -> Iterator[Ignore]:

@@ -149,7 +149,7 @@ def test_output_file_is_written_whole_and_nothing_is_printed(project: Path) -> N
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
     assert json.loads(target.read_text())["version"] == 1
     assert target.stat().st_mode & 0o777 == 0o640
-    assert sorted(path.name for path in project.iterdir()) == ["a.py", "clean.py", "out.json"]
+    assert sorted(path.name for path in project.iterdir()) == [".statelint_cache", "a.py", "clean.py", "out.json"]
 
 
 def test_output_file_may_be_a_device(project: Path) -> None:
@@ -354,7 +354,7 @@ def test_what_the_system_refuses_is_one_line(project: Path, command: str, code: 
     done = shell(project, command)
     assert done.returncode == code, done.stderr
     assert done.stderr == (f"statelint: error: {line}\n" if line else "")
-    assert {path.name for path in project.iterdir()} <= {"a.py", "clean.py", "code"}
+    assert {path.name for path in project.iterdir()} <= {"a.py", "clean.py", "code", ".statelint_cache"}
 
 
 @pytest.mark.parametrize(

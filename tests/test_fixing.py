@@ -20,7 +20,7 @@ import statelint
 from statelint import changes, config, files, fixing, linter
 from statelint.cli import main
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity, replace, wrap
-from statelint.linter import Options
+from statelint.options import Options
 from tests.modules import load
 from tests.statelint_cli import ROOT
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from statelint import config, findings, linter
+from statelint import config, findings, linter, rules
 from statelint.cli import main
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
 from statelint.model.trace import Executables
@@ -49,7 +49,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lint(*paths: str, **options: object) -> Report:
-    settings = config.load(linter.rule_names(), start=paths[0] if paths else ".")
+    settings = config.load(rules.names(), start=paths[0] if paths else ".")
     return linter.run(paths, settings, Options(**options))  # type: ignore[arg-type]
 
 

@@ -90,7 +90,7 @@ class TestLesson:
     def test_what_an_executable_is_due_to_is_named(self):
         lines = show(LESSON, "step_number:weak").stdout.splitlines()
         assert "executables: 1 in a loop, 1 more after a restore" in lines
-        assert "  after a restore: state: weak int32[] -> int32[]" in lines
+        assert "  after a restore: state: weak int32[] -> int32[] (step_number.py:57)" in lines
 
     def test_static_fields_are_shown(self, tmp_path):
         declared = "import statelint\nprobe = statelint.Probe(step=train_step, state=create_state)\n"
@@ -284,3 +284,8 @@ def test_a_call_that_fails_is_named(tmp_path):
         "probe = Probe(step=step, state='f32[2]')\n"
     )
     assert "call 2 fails: AssertionError" in show(tmp_path).stdout
+
+
+def test_an_extra_of_a_literal_state_stands_at_its_probe(tmp_path):
+    (tmp_path / "train.py").write_text("from statelint import Probe\n\np = Probe(lambda s: s + 1, 0)\n")
+    assert "  after a restore: state: weak int32[] -> int32[] (train.py:3)\n" in show(tmp_path, "train.py").stdout

@@ -6,7 +6,7 @@ import pytest
 
 from statelint.diagnostics import Diagnostic, Location, Severity
 from statelint.rules import in_source
-from statelint.suppressions import Ignores
+from statelint.suppressions import Ignores, read
 
 RULES = {
     "SL101": "python-step-counter",
@@ -18,7 +18,7 @@ ALL = frozenset(RULES) - {"SL901"}
 
 
 def ignores(text: str) -> Ignores:
-    return Ignores("a.py", textwrap.dedent(text).lstrip("\n"), RULES)
+    return Ignores(read("a.py", textwrap.dedent(text).lstrip("\n"), RULES), RULES)
 
 
 def finding(code: str, line: int, end_line: int | None = None) -> Diagnostic:

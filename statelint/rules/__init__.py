@@ -100,6 +100,12 @@ def load() -> dict[str, RuleModule]:
     return {module.rule.code: module for module in found}
 
 
+@functools.cache
+def names() -> dict[str, str]:
+    """The names of all rules by their codes."""
+    return {code: module.rule.name for code, module in load().items()}
+
+
 def _load(name: str) -> RuleModule:
     module = importlib.import_module(f"{__name__}.{name}")
     rule = getattr(module, "RULE", None)

@@ -1,0 +1,87 @@
+"""The files of a run: which they are, what stands in them, and what the source rules say of them."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from statelint import cache, discovery, reading
+from statelint.config import Config
+from statelint.options import Options, UsageError
+from statelint.progress import SILENT, Progress
+from statelint.reading import FileReport
+from statelint.source.text import Text, decode
+
+
+class Texts:
+    """The text of files by their paths as shown, decoded when asked for; those that were not linted are read."""
+
+    def __init__(self, files: Iterable[tuple[str, bytes]]) -> None:
+        self._data = dict(files)
+        self.of = functools.cache(self._of)
+        self.lines = functools.cache(self._lines)
+
+    def _of(self, path: str) -> str:
+        try:
+            data = self._data[path] if path in self._data else Path(path).read_bytes()
+        except OSError:
+            return ""
+        text = decode(path, data)
+        return text.content if isinstance(text, Text) else ""
+
+    def _lines(self, path: str) -> list[str]:
+        return [line.rstrip("\n") for line in io.StringIO(self.of(path), newline=None)]
+
+
+def search(paths: Sequence[str], config: Config) -> discovery.Found:
+    """The files under these paths, or under the current folder, that the configuration leaves in.
+
+    Raises:
+        UsageError: a path is wrong.
+    """
+    exclude = discovery.EXCLUDE if config.exclude is None else config.exclude
+    found = discovery.find(
+        paths or (".",),
+        root=config.root,
+        exclude=(*exclude, *config.extend_exclude),
+        respect_gitignore=config.respect_gitignore,
+    )
+    if found.errors:
+        raise UsageError(found.errors)
+    return found
+
+
+def read_files(
+    paths: Sequence[str], config: Config, buffer: tuple[str, bytes] | None = None
+) -> list[tuple[str, bytes]]:
+    """The files under these paths, or under the current folder, with their content; a buffer in place of them.
+
+    Raises:
+        UsageError: a path is wrong, or a file cannot be read.
+    """
+    if buffer is not None:
+        return [buffer]
+    files: list[tuple[str, bytes]] = []
+    errors: list[str] = []
+    for path in search(paths, config).files:
+        try:
+            with open(path, "rb") as stream:
+                files.append((path, stream.read()))
+        except OSError as error:
+            errors.append(f"{path}: cannot be read: {error.strerror}")
+    if errors:
+        raise UsageError(errors)
+    return files
+
+
+def read_sources(
+    files: Sequence[tuple[str, bytes]], config: Config, options: Options, progress: Progress = SILENT
+) -> list[FileReport]:
+    """What the source rules say of these files, given by path and content, and the probes that they declare."""
+    folder = options.cache_dir or cache.folder_of(config.root)
+    kept = cache.file_in(folder, "source", (config.state_names, config.counter_names)) if options.cache else None
+    known: cache.Cache[FileReport] = cache.Cache(FileReport, kept)
+    progress.found(len(files))
+    return reading.read(files, config.names, known=known, jobs=options.jobs, told=progress.read)

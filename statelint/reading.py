@@ -1,0 +1,195 @@
+"""What the source rules say of files: known from an earlier run, or read, by several processes where that pays."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from statelint import rules, suppressions
+from statelint.cache import Cache
+from statelint.diagnostics import Diagnostic
+from statelint.model.names import Names
+from statelint.model.source import SyntaxFault
+from statelint.model.trace import ProbeSite
+from statelint.suppressions import Ignore
+
+if TYPE_CHECKING:
+    from statelint.source.project import Reading
+
+File = tuple[str, bytes]
+"""A file: its path as it is shown, and its content."""
+
+SHARE = 400_000
+"""Bytes of source for which another process is worth its start."""
+
+BLOCK = 100_000
+"""Bytes of source that a process takes at a time."""
+
+MOST_BLOCKS = 4000
+"""Pieces of work that are spread at most."""
+
+
+MOST_BESIDE = 4_000_000
+"""Bytes of source without JAX that are parsed all the same, so that a syntax error does not pass for clean code."""
+
+
+def processors() -> int:
+    """How many processes can run at once."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+class FileReport(msgspec.Struct, frozen=True):
+    """What is to be said of one file.
+
+    Attributes:
+        findings: of all source rules, whether they are selected or not.
+        probes: declared in it.
+        comments: those that silence findings.
+        parsed: it is Python.
+        screened: it does not mention JAX, and was not parsed since there are so many of its kind.
+    """
+
+    path: str
+    findings: tuple[Diagnostic, ...] = ()
+    probes: tuple[ProbeSite, ...] = ()
+    comments: tuple[Ignore, ...] = ()
+    parsed: bool = True
+    screened: bool = False
+
+
+class Looked(msgspec.Struct):
+    """What was looked at for these reports, as `Cache.learn` takes it."""
+
+    places: dict[str, set[str]] = {}
+    read: dict[str, bytes] = {}
+
+    def add(self, other: Looked) -> None:
+        """What was looked at for other reports."""
+        for path, places in other.places.items():
+            self.places.setdefault(path, set()).update(places)
+        self.read |= other.read
+
+
+def read(
+    files: Sequence[File],
+    names: Names,
+    *,
+    known: Cache[FileReport],
+    jobs: int = 1,
+    told: Callable[[int], None] = lambda number: None,
+) -> list[FileReport]:
+    """Read files together: a class that one defines is known where another builds it.
+
+    Args:
+        names: what is called a state and what a counter.
+        known: what earlier runs found out.
+        jobs: how many processes may read.
+        told: is called with how many more files were read.
+    """
+    reports = known.known(files) | _screened(files)
+    told(len(reports))
+    unread = [number for number, (path, _) in enumerate(files) if path not in reports]
+    if unread:
+        looked = Looked()
+        fresh: dict[str, FileReport] = {}
+        with _without_collector():
+            for block in _read(files, unread, names, jobs, looked):
+                fresh.update((report.path, report) for report in block)
+                told(len(block))
+        known.learn(fresh, looked.places, looked.read)
+        reports |= fresh
+    return [reports[path] for path, _ in files]
+
+
+def _screened(files: Sequence[File]) -> dict[str, FileReport]:
+    """Files that do not mention JAX, when there are many of them: a syntax error is all that could be said of these."""
+    from statelint.source import words
+
+    beside = [(path, data) for path, data in files if not words.matters(data)]
+    many = sum(len(data) for _, data in beside) > MOST_BESIDE
+    return {path: FileReport(path, screened=True) for path, _ in beside} if many else {}
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """Trees have no cycles, and looking for some takes a quarter of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(
+    files: Sequence[File], unread: Sequence[int], names: Names, jobs: int, looked: Looked
+) -> Iterator[list[FileReport]]:
+    blocks = list(_blocks(files, unread))
+    reader = _Reader(files, names)
+    workers = min(jobs, len(blocks), sum(len(files[number][1]) for number in unread) // SHARE)
+    if workers > 1:
+        from statelint import spreading  # much to import, for where it pays
+
+        done: set[int] = set()
+        for at, result in spreading.spread(
+            lambda at: reader.read(blocks[at]), lambda: reader.looked, len(blocks), workers
+        ):
+            if at is None:
+                looked.add(result)
+            else:
+                done.add(at)
+                yield result
+        blocks = [block for at, block in enumerate(blocks) if at not in done]
+    for block in blocks:
+        yield reader.read(block)
+    looked.add(reader.looked)
+
+
+class _Reader:
+    """Reads some of these files at a time, and remembers of all what it has seen."""
+
+    def __init__(self, files: Sequence[File], names: Names) -> None:
+        from statelint.source.project import Project
+
+        self._files = files
+        self._project = Project(names, files)
+
+    def read(self, block: Sequence[int]) -> list[FileReport]:
+        return [_report(reading) for reading in self._project.read([self._files[number] for number in block])]
+
+    @property
+    def looked(self) -> Looked:
+        return Looked(self._project.index.looked_at, self._project.read_besides)
+
+
+def _report(reading: Reading) -> FileReport:
+    is_parsed = not any(isinstance(part, SyntaxFault) for part in reading.parts)
+    return FileReport(
+        path=reading.path,
+        findings=tuple(rules.in_source(reading.parts)),
+        probes=reading.probes,
+        comments=suppressions.read(reading.path, reading.text or "", rules.names()),
+        parsed=is_parsed,
+    )
+
+
+def _blocks(files: Sequence[File], unread: Sequence[int]) -> Iterator[list[int]]:
+    """The files to be read, a few neighbours at a time: they import each other most."""
+    least = max(BLOCK, sum(len(files[number][1]) for number in unread) // MOST_BLOCKS)
+    block: list[int] = []
+    size = 0
+    for number in unread:
+        block.append(number)
+        size += len(files[number][1])
+        if size >= least:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block

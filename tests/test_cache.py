@@ -1,0 +1,179 @@
+"""What earlier runs found out holds for as long as all that they looked at is the same, and harms nobody."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pytest
+
+from statelint import cache
+from statelint.cache import Cache
+from statelint.files import digest
+
+
+class Run:
+    """A run over the files of a folder: what is not known is found out, which is that file's text in capitals."""
+
+    def __init__(self, folder: Path, looks_at: dict[str, Collection[str]] | None = None) -> None:
+        self.folder = folder
+        self.looks_at = looks_at or {}
+
+    def __call__(self, *names: str) -> list[str]:
+        """The names of what was not known."""
+        store = Cache(str, str(self.folder / "kept" / "x.cache"))
+        given = [(str(self.folder / name), (self.folder / name).read_bytes()) for name in names]
+        known = store.known(given)
+        assert all(known[path] == data.decode().upper() for path, data in given if path in known)
+        fresh = {path: data.decode().upper() for path, data in given if path not in known}
+        looked_at = {
+            str(self.folder / name): [str(self.folder / other) for other in others]
+            for name, others in self.looks_at.items()
+        }
+        read = {
+            str(path): digest(path.read_bytes())
+            for path in self.folder.glob("*")
+            if path.is_file() and path.name not in names
+        }
+        store.learn(fresh, looked_at, read)
+        return [Path(path).name for path in fresh]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(f"this is {name}")
+    return tmp_path
+
+
+def test_a_file_is_found_out_about_once(folder: Path) -> None:
+    run = Run(folder)
+    assert run("a", "b") == ["a", "b"]
+    assert run("a", "b", "c") == ["c"]
+    (folder / "b").write_text("other")
+    assert run("a", "b", "c") == ["b"]
+    (folder / "b").write_text("this is b")
+    assert run("b") == ["b"]
+
+
+def test_what_was_looked_at_counts_at_any_remove(folder: Path) -> None:
+    run = Run(folder, {"a": ["b"], "b": ["c"]})
+    run("a", "b", "c")
+    assert run("a", "b", "c") == []
+    (folder / "c").write_text("other")
+    assert run("a", "b", "c") == ["a", "b", "c"]
+
+
+def test_files_that_look_at_each_other(folder: Path) -> None:
+    run = Run(folder, {"a": ["b"], "b": ["a"]})
+    run("a", "b", "c")
+    assert run("a", "b", "c") == []
+    (folder / "a").write_text("other")
+    assert run("a", "b", "c") == ["a", "b"]
+
+
+def test_a_file_where_there_was_none(folder: Path) -> None:
+    run = Run(folder, {"a": ["d"]})
+    run("a", "b")
+    (folder / "d").write_text("new")
+    assert run("a", "b") == ["a"]
+    assert run("a", "b") == []
+    (folder / "d").unlink()
+    assert run("a", "b") == ["a"]
+
+
+def test_what_a_run_over_fewer_files_learns_does_not_make_the_others_look_fresh(folder: Path) -> None:
+    run = Run(folder, {"a": ["c"], "b": ["c"]})
+    run("a", "b", "c")
+    (folder / "c").write_text("other")
+    assert run("a") == ["a"]
+    assert run("a", "b") == ["b"]
+
+
+def test_files_that_are_gone_are_let_go_of(folder: Path) -> None:
+    run = Run(folder, {"a": ["b"]})
+    run("a", "b", "c")
+    (folder / "a").unlink()
+    (folder / "c").write_text("other")
+    run("c")
+    kept = (folder / "kept" / "x.cache").read_bytes()
+    assert str(folder / "c").encode() in kept
+    assert str(folder / "a").encode() not in kept
+
+
+def _cut(data: bytes, at: int) -> bytes:
+    return data[:at]
+
+
+def _flip(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("damage", [_cut, _flip])
+def test_a_damaged_cache_counts_for_nothing(folder: Path, damage: Callable[[bytes, int], bytes]) -> None:
+    run = Run(folder, {"a": ["b"]})
+    run("a", "b")
+    file = folder / "kept" / "x.cache"
+    whole = file.read_bytes()
+    for at in range(len(whole)):
+        file.write_bytes(damage(whole, at))
+        assert Cache(str, str(file)).known([(str(folder / "a"), b"this is a")]) == {}
+    assert run("a", "b") == ["a", "b"]
+    assert run("a", "b") == []
+
+
+def test_a_sheet_of_another_form_counts_for_nothing(folder: Path) -> None:
+    file = folder / "x.cache"
+    for body in (b"", b"\xc0", b"\x93\x01\x80", b"not a sheet"):
+        file.write_bytes(digest(body) + body)
+        assert Cache(str, str(file)).known([(str(folder / "a"), b"this is a")]) == {}
+
+
+def test_a_place_where_nothing_can_be_written(folder: Path) -> None:
+    store = Cache(str, str(folder / "a" / "kept" / "x.cache"))
+    assert store.known([(str(folder / "b"), b"b")]) == {}
+    store.learn({str(folder / "b"): "B"}, {}, {})
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "b", "c"]
+
+
+def test_runs_at_once_do_each_other_no_harm(folder: Path) -> None:
+    program = (
+        "import sys\n"
+        "from statelint.cache import Cache\n"
+        "for turn in range(40):\n"
+        "    store = Cache(str, 'kept/x.cache')\n"
+        "    given = [(name, b'x') for name in ('a', 'b', sys.argv[1])]\n"
+        "    known = store.known(given)\n"
+        "    assert all(value == key.upper() for key, value in known.items()), known\n"
+        "    store.learn({name: name.upper() for name, _ in given}, {'a': ['b', 'none']}, {})\n"
+    )
+    command = [sys.executable, "-c", program]
+    runs = [subprocess.Popen([*command, name], cwd=folder, stderr=subprocess.PIPE) for name in ("c", "a", "b")]
+    assert [run.communicate()[1] for run in runs] == [b""] * 3
+    assert sorted(path.name for path in (folder / "kept").iterdir()) == [".gitignore", "CACHEDIR.TAG", "x.cache"]
+
+
+def test_only_the_last_used_settings_are_kept(folder: Path) -> None:
+    for number in range(cache.MOST + 3):
+        file = folder / "kept" / f"{number}.cache"
+        Cache(str, str(file)).learn({str(folder / "a"): "A"}, {}, {})
+        os.utime(file, (number, number))
+    names = {path.stem for path in (folder / "kept").glob("*.cache")}
+    assert len(names) <= cache.MOST + 1
+    assert {"0", "1"}.isdisjoint(names)
+
+
+def test_clean_takes_away_what_it_made(folder: Path) -> None:
+    Run(folder)("a")
+    assert cache.clean(str(folder / "kept"))
+    assert not (folder / "kept").exists()
+    assert not cache.clean(str(folder / "kept"))
+
+
+def test_clean_leaves_what_is_not_ours(folder: Path) -> None:
+    (folder / "kept").mkdir()
+    (folder / "kept" / ".gitignore").write_text("mine")
+    Run(folder)("a")
+    assert cache.clean(str(folder / "kept"))
+    assert [(path.name, path.read_text()) for path in (folder / "kept").iterdir()] == [(".gitignore", "mine")]
