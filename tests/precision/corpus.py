@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 PACKAGES = {
@@ -34,14 +35,21 @@ PACKAGES = {
 """The packages by name: their version, and the folder that is read."""
 
 
-def main() -> int:
-    """Install them without their requirements."""
-    folder = Path(sys.argv[1])
+def install(folder: Path, versions: Mapping[str, str]) -> None:
+    """Install these packages into a folder, without their requirements."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [f"{name}=={version}" for name, (version, _) in PACKAGES.items()]
+    wanted = [f"{name}=={version}" for name, version in versions.items()]
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    command += ["--upgrade", "--target", str(folder), *wanted]
-    return subprocess.run(command, check=False).returncode
+    subprocess.run([*command, "--upgrade", "--target", str(folder), *wanted], check=True)
+
+
+def main() -> int:
+    """Install those of the record."""
+    try:
+        install(Path(sys.argv[1]), {name: version for name, (version, _) in PACKAGES.items()})
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    return 0
 
 
 if __name__ == "__main__":
