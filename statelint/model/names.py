@@ -48,6 +48,9 @@ LIMIT_NAMES: tuple[str, ...] = (
 )
 """Names of settings that look like counters but bound one: never counters."""
 
+CARRIES: frozenset[str] = frozenset({"s", "carry", "c"})
+"""What a step that has no other state calls it where that is its first parameter."""
+
 PARAMS_NAMES: tuple[str, ...] = ("params", "*_params", "parameters", "variables", "weights")
 """Names of values that are trees of arrays."""
 

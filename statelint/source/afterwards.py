@@ -10,6 +10,7 @@ import msgspec
 from statelint.model.names import is_written
 from statelint.source import arrays
 from statelint.source.terms import Part, Term, dotted, from_ast
+from statelint.source.walking import WITH_NAMES, below, walk
 
 Absolute = Callable[[str], str]
 
@@ -54,7 +55,7 @@ def read(body: Sequence[ast.stmt], absolute: Absolute) -> Afterwards:
             case ast.Expr(value=ast.Call() as call):
                 found.written.update(_written(call))
             case ast.Return(value=ast.expr() as value):
-                for each in ast.walk(value):
+                for each in walk([value]):
                     if isinstance(each, ast.Call):
                         _note(found, each, absolute)
     return found
@@ -65,7 +66,7 @@ def _written(call: ast.Call) -> Iterator[str]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
     if is_written(name):
         given = [*call.args, *(word.value for word in call.keywords)]
-        yield from (each.id for argument in given for each in ast.walk(argument) if isinstance(each, ast.Name))
+        yield from (each.id for each in walk(given, WITH_NAMES) if isinstance(each, ast.Name))
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
@@ -80,7 +81,7 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[tuple[ast.stmt, bool]]:
 
 
 def _below(node: ast.AST) -> Iterator[ast.stmt]:
-    for each in ast.iter_child_nodes(node):
+    for each in below(node):
         if isinstance(each, ast.stmt):
             yield each
         elif isinstance(each, ast.ExceptHandler | ast.match_case):
@@ -139,7 +140,7 @@ def _unless_reckoned(name: str, settings: Iterable[tuple[str, str, ast.expr]]) -
 
 
 def _reads(value: ast.expr, name: str) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(value))
+    return any(isinstance(each, ast.Name) and each.id == name for each in walk([value], WITH_NAMES))
 
 
 def _entries(name: str, added: ast.expr) -> Iterator[tuple[str, str, ast.expr]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from statelint.diagnostics import Location
@@ -17,17 +16,9 @@ from statelint.source.tree import Scope, Tree
 
 Found = JitSite | StaticArgument | DonatedRead | StaleAttribute | SyntaxFault
 
-_LOOPS = re.compile(r"\b(?:scan|while_loop|fori_loop|cond|switch|map)\(")
-_EAGER = re.compile(
-    r"block_until_ready|\.item\(|perf_counter|monotonic|device_get|\btime\(|def main|__main__|^(?:for|while) ", re.M
-)
-
 
 def read(outline: Outline, names: Names) -> Iterator[Found]:
     """What stands in a file that may jit, or run a loop of `jax.lax`."""
-    content = outline.text.content
-    if not outline.jits and not (_LOOPS.search(content) and _EAGER.search(content)):
-        return
     tree = Tree(ast.Module(outline.body, []))
     sites = Sites(outline, tree)
     calling = Calling(outline, tree, sites)

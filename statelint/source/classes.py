@@ -13,11 +13,11 @@ from statelint.model.names import Names
 from statelint.model.source import StateClass, StateField
 from statelint.source import flavours
 from statelint.source.declared import ClassOutline
-from statelint.source.fields import FieldReader, annotation_head, is_true
+from statelint.source.fields import FieldReader, is_true
 from statelint.source.flavours import Flavour
 from statelint.source.nodes import NodeOutline
 from statelint.source.outline import Outline
-from statelint.source.terms import Part, Term
+from statelint.source.terms import Part, Term, annotation_head
 
 Place = tuple[Outline, ClassOutline]
 """A class and the file that defines it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from statelint.source.walking import below
+
 
 def probe_names(body: Sequence[ast.stmt]) -> dict[ast.Call, str]:
     """Calls that are assigned to a name, outside functions."""
@@ -17,7 +19,7 @@ def probe_names(body: Sequence[ast.stmt]) -> dict[ast.Call, str]:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call):
                 found[call] = name
             case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While() | ast.ClassDef() as node:
-                stack.extend(child for child in ast.iter_child_nodes(node))
+                stack += below(node)
     return found
 
 

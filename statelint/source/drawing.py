@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,15 +14,16 @@ from statelint.source import flavours
 from statelint.source.declarations import probe_name, probe_names
 from statelint.source.declared import ClassOutline, class_outline, named_tuple
 from statelint.source.nodes import node_outline
-from statelint.source.outline import MAX_DEPTH, Outline, Statement
-from statelint.source.terms import dotted, from_ast
+from statelint.source.outline import Hint, Outline, Within
+from statelint.source.terms import dotted, from_ast, is_class_name
 from statelint.source.text import Text
+from statelint.source.walking import FIELDS, HOLDING, WITH_NAMES, walk
 
 
-class _Where(msgspec.Struct, frozen=True):
-    """Where the walk is: in which top-level statement, under which dotted scope, in which function."""
+class _Where(msgspec.Struct, frozen=True, eq=False):
+    """Where the walk is: in which statement, under which dotted scope, in which function."""
 
-    statement: Statement
+    within: Within
     scope: str = ""
     function: str = ""
 
@@ -42,10 +42,44 @@ class _Walker:
         self.outline = outline
         self.names = names
         self.calls: list[tuple[ast.Call, str, _Where]] = []
-        self.decorated: list[tuple[str, ast.expr, Statement]] = []
-        self.handlers: dict[type, Callable[[Any, _Where], None]] = {
+        self.decorated: list[tuple[str, ast.expr]] = []
+
+    def walk(self, body: list[ast.stmt]) -> None:
+        handlers = self._handlers()
+        stack: list[tuple[ast.AST, _Where]] = [(node, _Where(Within(node))) for node in reversed(body)]
+        while stack:
+            node, where = stack.pop()
+            kind = type(node)
+            if kind in handlers:
+                where = handlers[kind](node, where) or where
+            for name in FIELDS[kind]:
+                child = getattr(node, name)
+                if not child:
+                    continue
+                if type(child) is not list:
+                    if type(child) in HOLDING:
+                        stack.append((child, where))
+                elif name in _BODIES:
+                    stack += [
+                        (each, _Where(Within(each, where.within), where.scope, where.function))
+                        for each in child
+                        if type(each) in HOLDING
+                    ]
+                else:
+                    stack += [(each, where) for each in child if type(each) in HOLDING]
+        for node in body:
+            self._constant(node)
+        self._settle()
+
+    def _handlers(self) -> dict[type, Callable[[Any, _Where], _Where | None]]:
+        return {
+            ast.FunctionDef: self._function,
+            ast.AsyncFunctionDef: self._function,
+            ast.ClassDef: self._class,
+            ast.Lambda: self._lambda,
             ast.Call: self._call,
             ast.Dict: self._dict,
+            ast.Tuple: self._tuple,
             ast.Assign: self._assign,
             ast.AnnAssign: self._assign,
             ast.AugAssign: self._count,
@@ -54,109 +88,94 @@ class _Walker:
             ast.ImportFrom: self._import_from,
         }
 
-    def walk(self, body: Sequence[ast.stmt]) -> None:
-        for node in body:
-            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-            first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
-            statement = self._statement(first, node.end_lineno or node.lineno)
-            self._walk(node, _Where(statement))
-            if statement.depth <= MAX_DEPTH:
-                self._constant(node)
-        self._settle(probe_names(body))
-
-    def _statement(self, first: int, last: int) -> Statement:
-        """The lines of a statement, together with those before it that it shares a line with."""
-        found = self.outline.statements
-        joined = first > 1 and self.outline.text.lines[first - 2].endswith("\\")
-        if found and (first <= found[-1].last or joined):
-            found[-1].last = max(last, found[-1].last)
-        else:
-            found.append(Statement(first, last))
-        return found[-1]
-
-    def _walk(self, top: ast.stmt, where: _Where) -> None:
-        stack: list[tuple[ast.AST, _Where, int]] = [(top, where, 1)]
-        while stack:
-            node, where, depth = stack.pop()
-            where.statement.depth = max(where.statement.depth, depth)
-            kind: Any = type(node)
-            if kind in _SCOPES:
-                where = self._scope(node, where)
-            elif kind in self.handlers:
-                self.handlers[kind](node, where)
-            for name in _bearing(kind):
-                child = getattr(node, name)
-                for item in child if isinstance(child, list) else (child,):
-                    if isinstance(item, ast.AST) and type(item) not in _LEAVES:
-                        stack.append((item, where, depth + 1))
-
     # What the nodes say.
 
-    def _scope(self, node: ast.AST, where: _Where) -> _Where:
-        if isinstance(node, ast.Lambda):
-            return _Where(where.statement, where.scope, where.function or "<lambda>")
-        assert isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, where: _Where) -> _Where:
         scope = f"{where.scope}.{node.name}" if where.scope else node.name
-        if isinstance(node, ast.ClassDef):
-            self.outline.classes[scope] = class_outline(node, scope, self.outline.text)
-        else:
-            if not where.scope:
-                self.outline.functions.add(node.name)
-            if isinstance(node, ast.FunctionDef):
-                self.outline.defined[scope] = node
-                self.outline.steps = self.outline.steps or is_step(node.name)
-            self.decorated.extend((node.name, decorator, where.statement) for decorator in node.decorator_list)
-        return _Where(where.statement, scope, where.function if isinstance(node, ast.ClassDef) else node.name)
+        if not where.scope:
+            self.outline.functions.add(node.name)
+        if isinstance(node, ast.FunctionDef):
+            self.outline.defined[scope] = node
+            self.outline.steps = self.outline.steps or is_step(node.name)
+        self.decorated.extend((node.name, decorator) for decorator in node.decorator_list)
+        return _Where(where.within, scope, node.name)
+
+    def _class(self, node: ast.ClassDef, where: _Where) -> _Where:
+        scope = f"{where.scope}.{node.name}" if where.scope else node.name
+        self.outline.classes[scope] = class_outline(node, scope, self.outline.text)
+        return _Where(where.within, scope)
+
+    def _lambda(self, node: ast.Lambda, where: _Where) -> _Where | None:
+        return None if where.function else _Where(where.within, where.scope, "<lambda>")
+
+    def _hint(self, node: ast.AST, where: _Where, call: str = "", scope: str = "") -> None:
+        self.outline.hints.append(Hint(node, where.within, call, scope))
 
     def _call(self, node: ast.Call, where: _Where) -> None:
         name = dotted(node.func)
         last = node.func.attr if isinstance(node.func, ast.Attribute) else name
         if last in flavours.REPLACE_METHODS and node.keywords:
-            where.statement.read = True
-        elif last.lstrip("_")[:1].isupper() or last in ("create", "cls"):
-            where.statement.calls.add((where.scope, name))
+            self._hint(node, where)
+        elif is_class_name(last) or last == "create":
+            self._hint(node, where, name, where.scope)
         elif name == "dict" and self._tells((word.arg for word in node.keywords), where):
-            where.statement.read = True
+            self._hint(node, where)
+        for word in node.keywords:
+            if word.arg is not None:
+                self._named(word.arg, word.value, where)
         if name:
             self.calls.append((node, name, where))
             self.outline.steps = self.outline.steps or last in _LOOPS
 
     def _dict(self, node: ast.Dict, where: _Where) -> None:
-        keys = (key.value if isinstance(key, ast.Constant) else None for key in node.keys)
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
         if self._tells(keys, where):
-            where.statement.read = True
+            self._hint(node, where)
+        for key, value in zip(keys, node.values, strict=True):
+            if isinstance(key, str):
+                self._named(key, value, where)
 
     def _tells(self, keys: Iterable[object], where: _Where) -> bool:
         """A dict of these keys may be a state here."""
         literal = [key for key in keys if isinstance(key, str)]
-        return bool(literal) and (is_init(where.function) or self.names.is_state_dict(literal))
+        return is_init(where.function) or self.names.is_state_dict(literal)
+
+    def _named(self, name: str, value: ast.expr | None, where: _Where) -> None:
+        """A dict that is named like a state."""
+        if isinstance(value, _DICTS) and _is_dict(value) and self.names.is_state(name):
+            self._hint(value, where)
+
+    def _tuple(self, node: ast.Tuple, where: _Where) -> None:
+        if is_init(where.function):
+            self._hint(node, where)
 
     def _return(self, node: ast.Return, where: _Where) -> None:
-        if isinstance(node.value, ast.Tuple) and is_init(where.function):
-            where.statement.read = True
         match node.value:
             case ast.Tuple(elts=[ast.Name() | ast.Lambda(), ast.Dict() | ast.Call(), *_]):
                 self.outline.steps = True
 
     def _assign(self, node: ast.Assign | ast.AnnAssign, where: _Where) -> None:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp):
-            self._count(node, where)
-        if where.function == "__init__" and isinstance(node.value, ast.Call | ast.Constant):
-            where.statement.calls.add((where.scope.rpartition(".")[0], _owner(where.scope)))
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
-            if isinstance(node.value, ast.Dict | ast.Call) and self.names.is_state(name):
-                where.statement.read = where.statement.read or _is_dict(node.value)
-            on_self = isinstance(target, ast.Attribute) and dotted(target.value) == "self"
-            if on_self and isinstance(node.value, ast.Call):
-                self.outline.wrapped.add(name)
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        self._named(name, node.value, where)
+        if isinstance(target, ast.Attribute):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.IfExp):
+                self._count(node, where)
+            if where.function == "__init__":
+                self._hint(node, where, _owner(where.scope), where.scope.rpartition(".")[0])
+        if isinstance(node.value, ast.Call):
+            for each in node.targets if isinstance(node, ast.Assign) else [target]:
+                if isinstance(each, ast.Attribute) and dotted(each.value) == "self":
+                    self.outline.wrapped.add(each.attr)
 
     def _count(self, node: ast.AugAssign | ast.Assign, where: _Where) -> None:
         """`self.count += 1`, `self.count = self.count + 1`: in a module of nnx it is part of the graphdef."""
         target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
-        on_self = isinstance(target, ast.Attribute) and dotted(target.value) == "self"
-        where.statement.read = where.statement.read or (on_self and "nnx" in self.outline.text.content)
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            if "nnx" in self.outline.text.content:
+                self._hint(node, where)
+            elif target.value.id == "self":
+                self._hint(node, where, _owner(where.scope), where.scope.rpartition(".")[0])
 
     def _constant(self, node: ast.stmt) -> None:
         """A module-level name; one that is assigned again, or in a branch, stands for nothing."""
@@ -167,7 +186,7 @@ class _Walker:
             ):
                 self.outline.constants[name] = None if name in self.outline.constants else from_ast(value)
             case ast.Assign() | ast.AugAssign() | ast.For() | ast.While() | ast.If() | ast.Try() | ast.With():
-                for below in ast.walk(node):
+                for below in walk([node], WITH_NAMES):
                     if isinstance(below, ast.Name) and isinstance(below.ctx, ast.Store):
                         self.outline.constants[below.id] = None
 
@@ -196,17 +215,19 @@ class _Walker:
 
     # What can be told once all imports are known.
 
-    def _settle(self, probe_names: dict[ast.Call, str]) -> None:
-        for name, decorator, statement in self.decorated:
-            self._transform(decorator, [name], statement)
+    def _settle(self) -> None:
+        for name, decorator in self.decorated:
+            self._transform(decorator, [name])
         for node, name, where in self.calls:
             absolute = self.outline.absolute(name)
             if absolute in flavours.TRANSFORMS or absolute in flavours.PARTIALS:
-                self._transform(node, _function_names(node.args), where.statement)
+                self._transform(node, _function_names(node.args))
+                if absolute in flavours.EAGER_LOOPS:
+                    self.outline.loops_again = self.outline.loops_again or where.within.in_loop
                 if absolute not in flavours.PARTIALS:
                     self.outline.carried.update((where.scope, name) for name in _plain_names(node.args))
-            elif absolute in flavours.STATE_CALLS:
-                where.statement.read = True
+            elif absolute in flavours.STATE_CALLS or absolute in flavours.REPLACE_FUNCTIONS:
+                self._hint(node, where)
             elif absolute in flavours.REGISTERS and node.args:
                 self._registers(node, absolute, where)
             elif absolute in flavours.NAMED_TUPLES and len(node.args) > 1:
@@ -214,8 +235,8 @@ class _Walker:
                 if made is not None:
                     self.outline.classes.setdefault(made.name, made)
             elif absolute in flavours.PROBES and not where.function:
-                site = ProbeSite(probe_name(node, probe_names.get(node)), self.outline.text.at(node))
-                self.outline.probes.append(site)
+                name = probe_name(node, probe_names(self.outline.body).get(node))
+                self.outline.probes.append(ProbeSite(name, self.outline.text.at(node)))
         self._nodes()
         for name, function in self.outline.defined.items():
             if is_step(function.name) or name.rpartition(".")[2] in self.outline.traced:
@@ -257,7 +278,7 @@ class _Walker:
         elif absolute in flavours.REGISTER_NODE:
             self.outline.node_calls.append((where.scope, from_ast(node)))
 
-    def _transform(self, node: ast.expr, functions: list[str], statement: Statement) -> None:
+    def _transform(self, node: ast.expr, functions: list[str]) -> None:
         """A jit or a transformation of functions: `jit`, `jit(...)`, `partial(jit, ...)`."""
         keywords: list[ast.keyword] = []
         while isinstance(node, ast.Call):
@@ -273,35 +294,12 @@ class _Walker:
             return
         self.outline.jits.add(framework)
         self.outline.jitted.update(dict.fromkeys(functions, framework))
-        statement.read = statement.read or framework == "flax.nnx"
         self.outline.donates = self.outline.donates or any(_donates(word) for word in keywords)
 
 
 _LOOPS = frozenset(name.rpartition(".")[2] for name in (*flavours.LOOPS, *flavours.PROBES))
-_SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
-_LEAVES = frozenset({ast.Constant, ast.Name, ast.Pass, ast.Break, ast.Continue})
-_BARREN = frozenset(
-    {
-        "ctx",
-        "op",
-        "ops",
-        "type_comment",
-        "kind",
-        "id",
-        "attr",
-        "name",
-        "asname",
-        "module",
-        "level",
-        "is_async",
-    }
-)
-
-
-@functools.cache
-def _bearing(kind: Any) -> tuple[str, ...]:
-    """The fields of a node under which anything may stand."""
-    return tuple(name for name in kind._fields if name not in _BARREN)
+_DICTS = (ast.Dict, ast.Call)
+_BODIES = frozenset({"body", "orelse", "finalbody"})
 
 
 def _owner(method: str) -> str:

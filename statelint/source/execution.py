@@ -13,8 +13,9 @@ import msgspec
 
 from statelint.source.expressions import Expressions
 from statelint.source.outline import Outline
-from statelint.source.symbols import UNKNOWN, Function, Value, join
+from statelint.source.symbols import UNKNOWN, Function, Given, Value, join
 from statelint.source.terms import dotted
+from statelint.source.walking import WITH_NAMES, walk
 
 MAX_CALLS = 3
 """Functions that call functions are followed this deep."""
@@ -63,6 +64,7 @@ class Execution:
         self.expressions = expressions
         expressions.enter = self.enter
         self.watch: Watch | None = None
+        self.touched: dict[ast.stmt, frozenset[str]] = {}
 
     def run(self, function: Function, given: dict[str, Value], depth: int = 0) -> Frame:
         """Run a function to its end, given some of its parameters."""
@@ -75,17 +77,13 @@ class Execution:
             self.block(function.node.body, frame)
         return frame
 
-    def enter(self, function: Function, call: ast.Call, frame: Frame) -> Value:
+    def enter(self, function: Function, given: Given, frame: Frame) -> Value:
         """A call of a function of this file: what it returns, where that is one thing."""
-        if frame.depth >= MAX_CALLS or any(isinstance(argument, ast.Starred) for argument in call.args):
+        if frame.depth >= MAX_CALLS or given.starred:
             return UNKNOWN
         positions = parameter_names(function.node)[function.bound :]
-        values = (self.expressions.evaluate(argument, frame) for argument in call.args)
-        given = dict(zip(positions, values, strict=False))
-        for word in call.keywords:
-            if word.arg is not None:
-                given[word.arg] = self.expressions.evaluate(word.value, frame)
-        returns = self.run(function, given, frame.depth + 1).returns
+        parameters = {**dict(zip(positions, given.values, strict=False)), **given.words}
+        returns = self.run(function, parameters, frame.depth + 1).returns
         for each in returns:
             frame.used.update(each.used)
             frame.fixed.extend(each.fixed)
@@ -103,7 +101,7 @@ class Execution:
     def _statement(self, node: ast.stmt, frame: Frame) -> None:
         match node:
             case ast.FunctionDef():
-                frame.names[node.name] = Value("function", function=Function(node, frame.names, frame.cls))
+                frame.names[node.name] = self.expressions.function(node, frame)
             case ast.ClassDef():
                 frame.names.pop(node.name, None)
             case ast.Return():
@@ -145,8 +143,9 @@ class Execution:
             return
         left, right = going[0], going[-1]
         frame.names.clear()
-        for name in left.names.keys() & right.names.keys():
-            frame.names[name] = join(left.names[name], right.names[name])
+        for name, value in left.names.items():
+            if name in right.names:
+                frame.names[name] = join(value, right.names[name])
         frame.used = {**left.used, **right.used} if left.used.keys() == right.used.keys() else {}
         frame.fixed = left.fixed
 
@@ -156,11 +155,16 @@ class Execution:
             for each in node.body:
                 if isinstance(each, ast.Assign):
                     self.watch(each, frame)
-        touched = set(_touched(node))
+        touched = self._touched(node)
         frame.names.update(dict.fromkeys(touched, UNKNOWN))
         for body in _bodies(node):
             self.block(body, frame.branch())
         frame.names.update(dict.fromkeys(touched, UNKNOWN))
+
+    def _touched(self, node: ast.stmt) -> frozenset[str]:
+        if node not in self.touched:
+            self.touched[node] = frozenset(_touched(node))
+        return self.touched[node]
 
     def _effect(self, node: ast.expr, frame: Frame) -> None:
         """`info.update(...)`: a dict changed in place."""
@@ -231,7 +235,7 @@ def _bodies(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
 
 def _touched(node: ast.stmt) -> Iterator[str]:
     """The names that are bound below, or whose value is changed in place."""
-    for below in ast.walk(node):
+    for below in walk([node], WITH_NAMES):
         match below:
             case ast.Name(id=name, ctx=ast.Store()):
                 yield name

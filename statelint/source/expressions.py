@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,13 +12,14 @@ from statelint.source import arrays, flavours
 from statelint.source.index import Index
 from statelint.source.outline import Outline
 from statelint.source.results import dtype_named, result
-from statelint.source.symbols import UNKNOWN, Dtype, Function, Value, container, join, named
-from statelint.source.terms import dotted
+from statelint.source.symbols import UNKNOWN, Dtype, Function, Given, Value, container, join, named
+from statelint.source.terms import dotted, is_class_name
+from statelint.source.walking import WITH_NAMES, below
 
 if TYPE_CHECKING:
     from statelint.source.execution import Frame
 
-Enter = Callable[[Function, ast.Call, "Frame"], Value]
+Enter = Callable[[Function, Given, "Frame"], Value]
 
 Watch = Callable[[ast.expr, str, list[Value], dict[str, Value]], None]
 """Told of calls that are given functions, by their absolute name, and of tuples, with what is in them."""
@@ -34,6 +35,7 @@ class Expressions:
         self.top: dict[str, Value] = {}
         self.makers: frozenset[str] = frozenset()
         self.watch: Watch | None = None
+        self._around: list[dict[str, Value]] = []
 
     def absolute(self, node: ast.expr, frame: Frame) -> str:
         """The dotted name from the root; empty when it starts at a local value."""
@@ -42,49 +44,71 @@ class Expressions:
         value = frame.names.get(head)
         return "" if not name or (value is not None and value.node != "function") else self.outline.absolute(name)
 
+    def function(self, node: ast.FunctionDef | ast.Lambda, frame: Frame) -> Value:
+        """A function that is defined here."""
+        self._around.append(frame.names)
+        return Value("function", function=Function(node, frame.names, frame.cls))
+
+    def forget(self) -> None:
+        """Let go of all functions: each holds the names around it, and these the function.
+
+        Such circles would keep the trees of all files until the garbage collector runs, if it does.
+        """
+        for names in self._around:
+            names.clear()
+        self._around, self.enter, self.watch = [], None, None
+
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """What an expression gives."""
-        value = self._evaluate(node, frame)
+        form = _FORMS.get(type(node))
+        value = form(self, node, frame) if form is not None else self._other(node, frame)
         return value if value.spot is not None else msgspec.structs.replace(value, spot=node)
 
-    def _evaluate(self, node: ast.expr, frame: Frame) -> Value:
-        match node:
-            case ast.Constant(value=constant):
-                return _constant(constant)
-            case ast.Name(id=name):
-                return frame.names.get(name, UNKNOWN)
-            case ast.Attribute(value=owner, attr=attribute):
-                if self.absolute(node, frame) in arrays.CONSTANTS:
-                    return Value("array", "float", python=True)
-                return self.evaluate(owner, frame).get(f".{attribute}")
-            case ast.Subscript():
-                return self._subscript(node, frame)
-            case ast.Dict():
-                return self._dict(node, frame)
-            case ast.Tuple(elts=items) | ast.List(elts=items):
-                return self._sequence(node, items, frame)
-            case ast.BinOp():
-                return self._operation(node, frame)
-            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-                inner = self.evaluate(operand, frame)
-                return Value(inner.node if inner.node == "array" else "", inner.dtype, python=inner.python)
-            case ast.Compare(left=left, comparators=[right]):
-                sides = [self.evaluate(side, frame) for side in (left, right)]
-                is_array = any(side.node == "array" and not side.python for side in sides)
-                return Value("array", "bool") if is_array else UNKNOWN
-            case ast.IfExp(body=body, orelse=other):
-                return join(self.evaluate(body, frame), self.evaluate(other, frame))
-            case ast.Lambda():
-                return Value("function", function=Function(node, frame.names, frame.cls))
-            case ast.Call():
-                return self._call(node, frame)
-            case ast.NamedExpr(target=target, value=inner):
-                value = self.evaluate(inner, frame)
-                frame.names[target.id] = value
-                return value
-        for below in ast.iter_child_nodes(node):
-            if isinstance(below, ast.expr) and not isinstance(node, ast.ListComp | ast.DictComp | ast.GeneratorExp):
-                self.evaluate(below, frame)
+    def _constant(self, node: ast.Constant, frame: Frame) -> Value:
+        return (
+            _CONSTANTS.get(type(node.value), UNKNOWN)
+            if not isinstance(node.value, str)
+            else Value("text", text=node.value)
+        )
+
+    def _name(self, node: ast.Name, frame: Frame) -> Value:
+        return frame.names.get(node.id, UNKNOWN)
+
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
+        if node.attr in _CONSTANT_ATTRIBUTES and self.absolute(node, frame) in arrays.CONSTANTS:
+            return Value("array", "float", python=True)
+        return self.evaluate(node.value, frame).get(f".{node.attr}")
+
+    def _unary(self, node: ast.UnaryOp, frame: Frame) -> Value:
+        inner = self.evaluate(node.operand, frame)
+        if not isinstance(node.op, ast.USub | ast.UAdd):
+            return UNKNOWN
+        return Value(inner.node if inner.node == "array" else "", inner.dtype, python=inner.python)
+
+    def _compare(self, node: ast.Compare, frame: Frame) -> Value:
+        sides = [self.evaluate(side, frame) for side in (node.left, *node.comparators)]
+        is_array = len(sides) == 2 and any(side.node == "array" and not side.python for side in sides)
+        return Value("array", "bool") if is_array else UNKNOWN
+
+    def _choice(self, node: ast.IfExp, frame: Frame) -> Value:
+        return join(self.evaluate(node.body, frame), self.evaluate(node.orelse, frame))
+
+    def _lambda(self, node: ast.Lambda, frame: Frame) -> Value:
+        return self.function(node, frame)
+
+    def _walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
+        value = self.evaluate(node.value, frame)
+        frame.names[node.target.id] = value
+        return value
+
+    def _comprehension(self, node: ast.expr, frame: Frame) -> Value:
+        """Its names are its own."""
+        return UNKNOWN
+
+    def _other(self, node: ast.expr, frame: Frame) -> Value:
+        for each in below(node, WITH_NAMES):
+            if isinstance(each, ast.expr):
+                self.evaluate(each, frame)
         return UNKNOWN
 
     # Containers.
@@ -114,9 +138,9 @@ class Expressions:
                 found = _merged(found, value if key is None else UNKNOWN)
         return found
 
-    def _sequence(self, node: ast.Tuple | ast.List, items: list[ast.expr], frame: Frame) -> Value:
-        values = [self.evaluate(item, frame) for item in items]
-        starred = any(isinstance(item, ast.Starred) for item in items)
+    def _sequence(self, node: ast.Tuple | ast.List, frame: Frame) -> Value:
+        values = [self.evaluate(item, frame) for item in node.elts]
+        starred = any(isinstance(item, ast.Starred) for item in node.elts)
         if self.watch is not None:
             self.watch(node, "", values, {})
         parts = () if starred else ((f"[{at}]", value) for at, value in enumerate(values))
@@ -142,66 +166,57 @@ class Expressions:
 
     def _call(self, node: ast.Call, frame: Frame) -> Value:
         name = self.absolute(node.func, frame)
-        if self.watch is not None and self._tells(node, name, frame):
-            given = [self.evaluate(argument, frame) for argument in node.args]
-            named_ones = {word.arg: self.evaluate(word.value, frame) for word in node.keywords if word.arg}
-            self.watch(node, name, given, named_ones)
-        if self.makers:
-            made = self._made(node, frame)
-            if made is not None:
-                return made
-        own = self._entered(node, frame)
-        if own is not None:
-            return own
-        if isinstance(node.func, ast.Attribute) and not name.startswith(_LIBRARIES):
-            found = self._method(node, node.func, frame)
-            if found is not None:
-                return found
-        built = self._built(node, frame)
-        if built is not None:
-            return built
-        values = [self.evaluate(argument, frame) for argument in node.args]
-        if name in flavours.JITS and values and values[0].function is not None:
-            return values[0]
-        words = {word.arg: self.evaluate(word.value, frame) for word in node.keywords if word.arg}
-        if any(isinstance(argument, ast.Starred) for argument in node.args):
-            return UNKNOWN
-        self._keys(name, node, values, words, frame)
-        return self._converted(name, node, values, frame) or result(name, node, values, words, self.outline)
+        given = Given(
+            [self.evaluate(argument, frame) for argument in node.args],
+            {word.arg: self.evaluate(word.value, frame) for word in node.keywords if word.arg is not None},
+            any(isinstance(argument, ast.Starred) for argument in node.args),
+            any(word.arg is None for word in node.keywords),
+        )
+        if self.watch is not None and (name in flavours.LOOPS or given.functions):
+            self.watch(node, name, given.values, given.words)
+        return (
+            (self._made(node, given, frame) if self.makers else None)
+            or self._entered(node, given, frame)
+            or (self._method(node, given, frame) if not name.startswith(_LIBRARIES) else None)
+            or self._built(node, name, given, frame)
+            or self._result(node, name, given, frame)
+        )
 
-    def _made(self, node: ast.Call, frame: Frame) -> Value | None:
+    def _result(self, node: ast.Call, name: str, given: Given, frame: Frame) -> Value:
+        """What a function of a library gives."""
+        if name in flavours.JITS and given.values and given.values[0].function is not None:
+            return given.values[0]
+        if given.starred:
+            return UNKNOWN
+        self._keys(name, node, given, frame)
+        return self._converted(name, node, given, frame) or result(name, node, given.values, given.words, self.outline)
+
+    def _made(self, node: ast.Call, given: Given, frame: Frame) -> Value | None:
         """A call of the constructor that is looked at, its arguments by position or name; `Cls.__new__(Cls)`."""
         written = dotted(node.func)
         if written in self.makers:
-            items = {}
+            items = {f"({at})": value for at, value in enumerate(given.values)}
             for at, argument in enumerate(node.args):
-                is_starred = isinstance(argument, ast.Starred)
-                inner = argument.value if isinstance(argument, ast.Starred) else argument
-                items[f"(*{at})" if is_starred else f"({at})"] = self.evaluate(inner, frame)
-            items.update({f"({word.arg})": self.evaluate(word.value, frame) for word in node.keywords})
+                if isinstance(argument, ast.Starred):
+                    items[f"(*{at})"] = self.evaluate(argument.value, frame)
+                    del items[f"({at})"]
+            items.update({f"({word})": value for word, value in given.words.items()})
             return Value("class", items=items, spot=node)
         is_new = written.endswith(".__new__") and any(dotted(argument) in self.makers for argument in node.args)
         return Value("class", spot=node) if is_new else None
 
-    @staticmethod
-    def _tells(node: ast.Call, name: str, frame: Frame) -> bool:
-        """A loop, or a call that is given functions of this file."""
-        arguments = [*node.args, *(word.value for word in node.keywords)]
-        given = (frame.names.get(dotted(argument)) for argument in arguments)
-        return name in flavours.LOOPS or any(value is not None and value.node == "function" for value in given)
-
-    def _entered(self, node: ast.Call, frame: Frame) -> Value | None:
+    def _entered(self, node: ast.Call, given: Given, frame: Frame) -> Value | None:
         """A call of a function of this file."""
         function = None
-        if isinstance(node.func, ast.Name) and node.func.id in frame.names:
-            function = frame.names[node.func.id].function
-        elif isinstance(node.func, ast.Attribute) and dotted(node.func.value) in ("self", "cls") and frame.cls:
+        if isinstance(node.func, ast.Name):
+            function = frame.names.get(node.func.id, UNKNOWN).function
+        elif isinstance(node.func, ast.Attribute) and frame.cls and dotted(node.func.value) in ("self", "cls"):
             method = self.outline.defined.get(f"{frame.cls}.{node.func.attr}")
             if method is not None:
                 function = Function(method, self.top, frame.cls, bound=1)
         if function is None or self.enter is None or not self.is_plain(function):
             return None
-        return self.enter(function, node, frame)
+        return self.enter(function, given, frame)
 
     def is_plain(self, function: Function) -> bool:
         """Nothing stands around the function but a jit."""
@@ -214,25 +229,25 @@ class Expressions:
             return self._is_jit(inner[0] if inner else decorator.func)
         return self.outline.absolute(dotted(decorator)) in flavours.JITS
 
-    def _method(self, node: ast.Call, func: ast.Attribute, frame: Frame) -> Value | None:
+    def _method(self, node: ast.Call, given: Given, frame: Frame) -> Value | None:
         """`x.replace(...)`, `x.at[i].set(...)`, `x.astype(...)` and other methods of values."""
+        func = node.func
         match func:
             case ast.Attribute(
                 value=ast.Subscript(value=ast.Attribute(value=array, attr="at")), attr="set" | "add" | "max" | "min"
             ):
-                for argument in node.args:
-                    self.evaluate(argument, frame)
                 changed = self.evaluate(array, frame)
                 return Value("array", changed.dtype, reckoned=changed.origin)
-        owner = self.evaluate(func.value, frame)
-        words = {word.arg: self.evaluate(word.value, frame) for word in node.keywords if word.arg}
-        method = func.attr
+            case ast.Attribute(value=inner, attr=method):
+                owner = self.evaluate(inner, frame)
+            case _:
+                return None
+        values, words = given.values, given.words
         if method in flavours.REPLACE_METHODS and words and owner.node in ("class", ""):
-            return _replaced(owner, words) if len(words) == len(node.keywords) else UNKNOWN
-        values = [self.evaluate(argument, frame) for argument in node.args]
+            return UNKNOWN if given.unpacked else _replaced(owner, words)
         if method == "update" and owner.node == "dict":
-            given = Value("dict", items={named(word): value for word, value in words.items()}, closed=True)
-            return _merged(_merged(owner, values[0]) if values else owner, given)
+            added = Value("dict", items={named(word): value for word, value in words.items()}, closed=True)
+            return _merged(_merged(owner, values[0]) if values else owner, added)
         if method == "copy" and owner.node in ("dict", "FrozenDict"):
             return _merged(owner, values[0] if values else words.get("add_or_replace", Value("dict", closed=True)))
         if method == "unfreeze" and owner.node == "FrozenDict":
@@ -241,21 +256,20 @@ class Expressions:
             return Value("array", dtype_named(node.args[0], self.outline))
         if method in ("sum", "max", "min", "prod", "reshape", "ravel", "mean", "copy") and owner.node == "array":
             return Value("array", "float" if method == "mean" else owner.dtype)
-        return UNKNOWN if owner is not UNKNOWN and owner.node else None
+        return UNKNOWN if owner.node else None
 
-    def _built(self, node: ast.Call, frame: Frame) -> Value | None:
+    def _built(self, node: ast.Call, name: str, given: Given, frame: Frame) -> Value | None:
         """`Cls(...)` of a pytree class, `replace(x, ...)`, `eqx.tree_at(where, x, value)`."""
-        name = self.absolute(node.func, frame)
-        words = {word.arg: word.value for word in node.keywords}
-        if name in flavours.REPLACE_FUNCTIONS and node.args and words and None not in words:
-            source = self.evaluate(node.args[0], frame)
-            return _replaced(source, {word: self.evaluate(each, frame) for word, each in words.items() if word})
-        if name in flavours.TREE_AT and len(node.args) >= 3:
-            return self._at(node, frame)
+        if name in flavours.REPLACE_FUNCTIONS and given.values and given.words and not given.unpacked:
+            return _replaced(given.values[0], given.words)
+        if name in flavours.TREE_AT and len(given.values) >= 3:
+            return _put(node.args[0], *given.values[1:3])
         written = dotted(node.func)
+        if not is_class_name(written):
+            return None
         local = frame.names.get(written.partition(".")[0])
         is_own = local is not None and not local.node and self.outline.find_class(written, "") is not None
-        if not is_class_name(written) or (local is not None and not is_own and written != "cls"):
+        if local is not None and not is_own and written != "cls":
             return None
         known = self.index.known(self.outline, frame.cls if written == "cls" else written, frame.cls)
         if known is None or known.positional is None or not known.constructor:
@@ -263,34 +277,23 @@ class Expressions:
             if plain is not None:
                 return Value("class", plain=plain)
             return Value("class", known=known) if known is not None and known.constructor else None
-        if None in words or any(isinstance(argument, ast.Starred) for argument in node.args):
+        if given.starred or given.unpacked:
             return Value("class", known=known)
-        given = {field.name: each for field, each in zip(known.positional, node.args, strict=False)}
-        given.update({word: each for word, each in words.items() if word})
-        items = {f".{field}": self.evaluate(each, frame) for field, each in given.items()}
+        items = {f".{field.name}": each for field, each in zip(known.positional, given.values, strict=False)}
+        items.update({f".{word}": each for word, each in given.words.items()})
         for field in known.cls.fields:
             default = field.default
             if default is not None and f".{field.name}" not in items and default.text == "None":
                 items[f".{field.name}"] = Value("None")
         return Value("class", known=known, items=items)
 
-    def _at(self, node: ast.Call, frame: Frame) -> Value:
-        whole, value = (self.evaluate(argument, frame) for argument in node.args[1:3])
-        where = node.args[0]
-        steps: list[str] = []
-        inner = where.body if isinstance(where, ast.Lambda) else where
-        while isinstance(inner, ast.Attribute):
-            steps.append(f".{inner.attr}")
-            inner = inner.value
-        is_path = isinstance(where, ast.Lambda) and isinstance(inner, ast.Name) and bool(steps)
-        return whole.put(steps[::-1], value) if is_path else UNKNOWN
-
-    def _converted(self, name: str, node: ast.Call, values: list[Value], frame: Frame) -> Value | None:
+    def _converted(self, name: str, node: ast.Call, given: Given, frame: Frame) -> Value | None:
         """Containers made of containers."""
+        values = given.values
         first = values[0] if len(values) == 1 else None
         if name == "dict" and "dict" not in frame.names:
-            words = {named(word.arg): self.evaluate(word.value, frame) for word in node.keywords if word.arg}
-            added = Value("dict", items=words, closed=len(words) == len(node.keywords))
+            words = {named(word): value for word, value in given.words.items()}
+            added = Value("dict", items=words, closed=not given.unpacked)
             base = first if first is not None else Value("dict", closed=not values)
             return _merged(msgspec.structs.replace(base, node="dict", spot=node), added)
         if name in flavours.FREEZES and first is not None:
@@ -304,39 +307,57 @@ class Expressions:
             return values[1].blurred()
         return None
 
-    def _keys(self, name: str, node: ast.Call, values: list[Value], words: dict[str, Value], frame: Frame) -> None:
+    def _keys(self, name: str, node: ast.Call, given: Given, frame: Frame) -> None:
         """Keys that are used here."""
         if not name.startswith("jax.random.") or name in flavours.KEY_MAKERS:
             return
-        key = words.get("key", values[0] if values else UNKNOWN)
+        key = given.words.get("key", given.values[0] if given.values else UNKNOWN)
         if key.origin is not None and name != "jax.random.fold_in":
             frame.used.setdefault(key.origin, node)
         if key.fixed and name not in flavours.KEY_CHANGES:
             frame.fixed.append(node)
 
 
-def is_class_name(written: str) -> bool:
-    """Whether a class may be called so."""
-    last = written.rpartition(".")[2].lstrip("_")
-    return last[:1].isupper() or last == "cls"
+_FORMS: dict[type[ast.expr], Callable[[Expressions, Any, Frame], Value]] = {
+    ast.Constant: Expressions._constant,
+    ast.Name: Expressions._name,
+    ast.Attribute: Expressions._attribute,
+    ast.Subscript: Expressions._subscript,
+    ast.Dict: Expressions._dict,
+    ast.Tuple: Expressions._sequence,
+    ast.List: Expressions._sequence,
+    ast.BinOp: Expressions._operation,
+    ast.UnaryOp: Expressions._unary,
+    ast.Compare: Expressions._compare,
+    ast.IfExp: Expressions._choice,
+    ast.Lambda: Expressions._lambda,
+    ast.Call: Expressions._call,
+    ast.NamedExpr: Expressions._walrus,
+    ast.ListComp: Expressions._comprehension,
+    ast.DictComp: Expressions._comprehension,
+    ast.GeneratorExp: Expressions._comprehension,
+}
 
+_CONSTANTS = {
+    type(None): Value("None"),
+    bool: Value("array", "bool", python=True),
+    int: Value("array", "int", python=True),
+    float: Value("array", "float", python=True),
+}
 
+_CONSTANT_ATTRIBUTES = frozenset(name.rpartition(".")[2] for name in arrays.CONSTANTS)
 _LIBRARIES = ("jax.", "optax.", "flax.", "numpy.", "equinox.", "dataclasses.", "chex.", "functools.", "haiku.")
 
 
-def _constant(value: object) -> Value:
-    match value:
-        case None:
-            return Value("None")
-        case bool():
-            return Value("array", "bool", python=True)
-        case int():
-            return Value("array", "int", python=True)
-        case float():
-            return Value("array", "float", python=True)
-        case str():
-            return Value("text", text=value)
-    return UNKNOWN
+def _put(where: ast.expr, whole: Value, value: Value) -> Value:
+    """`eqx.tree_at(lambda whole: whole.a.b, whole, value)`."""
+    steps: list[str] = []
+    inner = where.body if isinstance(where, ast.Lambda) else where
+    while isinstance(inner, ast.Attribute):
+        steps.append(f".{inner.attr}")
+        inner = inner.value
+    is_path = isinstance(where, ast.Lambda) and isinstance(inner, ast.Name) and bool(steps)
+    return whole.put(steps[::-1], value) if is_path else UNKNOWN
 
 
 def _merged(first: Value, second: Value) -> Value:

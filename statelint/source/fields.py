@@ -8,16 +8,20 @@ from statelint.diagnostics import Location
 from statelint.model.names import Names
 from statelint.model.source import Expression, Kind, StateField
 from statelint.source import arrays, flavours
+from statelint.source.binding import Binding
 from statelint.source.declared import FieldOutline
 from statelint.source.flavours import Flavour
 from statelint.source.outline import Outline
-from statelint.source.scope import Binding, Scope
-from statelint.source.terms import Term, dotted
+from statelint.source.scope import Scope
+from statelint.source.terms import Term, annotation_head, dotted
 
 
 def module_scope(outline: Outline) -> Scope:
     """The names that a module binds at its top."""
-    bindings = {name: Binding(term) for name, term in outline.constants.items() if name not in outline.imports}
+
+    def bindings() -> dict[str, Binding]:
+        return {name: Binding(term) for name, term in outline.constants.items() if name not in outline.imports}
+
     return Scope("", bindings, outline.absolute, identity=outline.module)
 
 
@@ -34,7 +38,7 @@ class FieldReader:
         """A field; ``listed`` are those that the registration lists as static."""
         default = self._default(field)
         text = self.outline.text
-        expression = None if default is None else self.scope.express(default, text.at, text.read)
+        expression = None if default is None else self.scope.express(default, text)
         kind = annotation_kind(field.annotation, self.outline)
         return StateField(
             name=field.name,
@@ -79,7 +83,7 @@ class FieldReader:
     def _mark(self, field: FieldOutline) -> Expression | None:
         call = self._field_call(field.value)
         mark = _mark_of(call, self.flavour) if call is not None else None
-        return self.scope.express(mark, self.outline.text.at, self.outline.text.read) if mark is not None else None
+        return self.scope.express(mark, self.outline.text) if mark is not None else None
 
     def _field_call(self, value: Term | None) -> Term | None:
         if value is None or value.form != "call":
@@ -156,15 +160,6 @@ def _one_kind(kinds: list[Kind]) -> Kind:
     """Of a union: the one kind besides None."""
     told = {kind for kind in kinds if kind is not Kind.NONE}
     return told.pop() if len(told) == 1 else Kind.UNKNOWN
-
-
-def annotation_head(node: ast.expr) -> str:
-    """The dotted name of an annotation, quoted or not, without its subscript."""
-    if isinstance(node, ast.Subscript):
-        return dotted(node.value)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value.partition("[")[0].strip()
-    return dotted(node)
 
 
 def is_true(term: Term | None) -> bool:

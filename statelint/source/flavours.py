@@ -205,6 +205,11 @@ LOOPS: dict[str, tuple[int, int, int, str]] = {
 """Loops over a carry: where the body stands, where the first carry, which argument of the body the carry is,
 and where it stands in what the body returns."""
 
+EAGER_LOOPS: frozenset[str] = frozenset(
+    f"jax.lax.{name}" for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map")
+)
+"""Loops and branches that compile for themselves where nothing around them is traced."""
+
 TRANSFORMATIONS: frozenset[str] = frozenset({"optax.GradientTransformation", "optax.GradientTransformationExtraArgs"})
 """Pairs of `init(params)` and `update(updates, state, params)`, which returns updates and state."""
 

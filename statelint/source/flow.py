@@ -11,6 +11,7 @@ from statelint.source.paths import METADATA, METADATA_FUNCTIONS, RAISES, Path, i
 from statelint.source.sites import Def, JitCall, Sites
 from statelint.source.terms import dotted
 from statelint.source.tree import Comprehension, Scope, Tree
+from statelint.source.walking import WITH_NAMES, below
 
 MAX_DEPTH = 6
 """Loops nested deeper than this are walked for one turn: two turns each double the work."""
@@ -219,7 +220,7 @@ class _Flow:
                 self.children(node, state)
 
     def children(self, node: ast.AST, state: State) -> None:
-        for child in ast.iter_child_nodes(node):
+        for child in below(node, WITH_NAMES):
             self.expression(child, state)
 
     def absorb(self, state: State, other: State) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -19,22 +20,34 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class Home(msgspec.Struct, frozen=True):
-    """Where a file stands: the folder its imports start from, and its dotted name there."""
+    """Where a file stands: the folder its imports start from, and its dotted name there.
+
+    Attributes:
+        looked_at: the `__init__.py` files that say so; the last is not there.
+    """
 
     root: Path
     module: str
     is_package: bool
+    looked_at: tuple[str, ...] = ()
 
 
-def home(path: Path) -> Home:
-    """By the `__init__.py` files around it."""
-    is_package = path.stem == "__init__"
-    parts = [] if is_package else [path.stem]
-    folder = path.parent
-    while (folder / "__init__.py").is_file() and folder.name:
+def _package(folder: Path) -> Home:
+    """By the `__init__.py` files at and above it."""
+    parts: list[str] = []
+    looked_at = [folder / "__init__.py"]
+    while looked_at[-1].is_file() and folder.name:
         parts.append(folder.name)
         folder = folder.parent
-    return Home(folder, ".".join(reversed(parts)), is_package)
+        looked_at.append(folder / "__init__.py")
+    return Home(folder, ".".join(reversed(parts)), True, tuple(map(str, looked_at)))
+
+
+class Search(msgspec.Struct, frozen=True):
+    """The file of a module, and the places where it was looked for, up to that file."""
+
+    found: Path | None
+    places: tuple[str, ...]
 
 
 class Index:
@@ -42,13 +55,18 @@ class Index:
 
     Args:
         load: the outline of a file; None when it cannot be read.
+
+    Attributes:
+        looked_at: by the path of a file the places, with a file there or none, at which its names were looked for.
     """
 
     def __init__(self, names: Names, load: Callable[[Path], Outline | None]) -> None:
         self.names = names
+        self.looked_at: dict[str, set[str]] = {}
         self._load = load
         self._named: dict[tuple[str, str, str], Known | None] = {}
-        self._files: dict[tuple[Path, str], Path | None] = {}
+        self._packages: dict[str, Home] = {}
+        self._files: dict[tuple[Path, str], Search] = {}
         self._roots: dict[Path, tuple[Path, ...]] = {}
         self._classes = Classes(names, self._find)
 
@@ -126,32 +144,48 @@ class Index:
 
     def _resolve_absolute(self, outline: Outline, name: str, seen: frozenset[tuple[str, str]]) -> Place | None:
         parts = name.split(".")
+        looked_at = self.looked_at.setdefault(outline.text.path, set())
         for cut in range(len(parts) - 1, 0, -1):
-            path = self._file(Path(outline.text.path), ".".join(parts[:cut]))
-            if path is not None:
-                target = self._load(path)
+            search = self._search(outline.text.path, ".".join(parts[:cut]))
+            looked_at.update(search.places)
+            if search.found is not None:
+                target = self._load(search.found)
                 return self._resolve(target, ".".join(parts[cut:]), seen) if target is not None else None
         return None
 
     # Modules to files.
 
-    def _file(self, importer: Path, module: str) -> Path | None:
-        folder = importer.parent
-        key = (folder, module)
+    def home(self, path: Path) -> Home:
+        """Where a file stands."""
+        around = self._package(str(path))
+        if path.stem == "__init__":
+            return around
+        module = f"{around.module}.{path.stem}" if around.module else path.stem
+        return msgspec.structs.replace(around, module=module, is_package=False)
+
+    def _package(self, path: str) -> Home:
+        """The package that a file is in, asked for once a folder."""
+        folder = os.path.dirname(path)
+        if folder not in self._packages:
+            self._packages[folder] = _package(Path(folder).absolute())
+        return self._packages[folder]
+
+    def _search(self, importer: str, module: str) -> Search:
+        own = self._package(importer)
+        key = (own.root, module)
         if key not in self._files:
-            self._files[key] = self._search(importer, module)
+            places: list[str] = []
+            found = None
+            relative = Path(*module.split("."))
+            for root in self._search_roots(own, module):
+                for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
+                    if found is None:
+                        places.append(str(path))
+                        found = path if path.is_file() else None
+            self._files[key] = Search(found, tuple(places))
         return self._files[key]
 
-    def _search(self, importer: Path, module: str) -> Path | None:
-        relative = Path(*module.split("."))
-        for root in self._search_roots(importer, module):
-            for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
-                if path.is_file():
-                    return path
-        return None
-
-    def _search_roots(self, importer: Path, module: str) -> Iterable[Path]:
-        own = home(importer.absolute())
+    def _search_roots(self, own: Home, module: str) -> Iterable[Path]:
         if any(part in _INSTALLED for part in own.root.parts):
             same_package = module.partition(".")[0] == own.module.partition(".")[0]
             return (own.root,) if same_package else ()

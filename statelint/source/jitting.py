@@ -16,8 +16,7 @@ from statelint.source.rewrites import jitted_outside
 from statelint.source.sites import Def, Jit, Sites, own_nodes
 from statelint.source.terms import dotted
 from statelint.source.tree import Function, Loop, Tree, parameters
-
-_EAGER = frozenset(f"jax.lax.{name}" for name in ("scan", "while_loop", "fori_loop", "cond", "switch", "map"))
+from statelint.source.walking import WITH_NAMES, walk
 
 _HOST_CALLS = frozenset({"block_until_ready", "item", "time", "perf_counter", "device_get", "monotonic"})
 """Last names of calls that nothing makes under a trace."""
@@ -171,7 +170,7 @@ class _Judge:
             return None
         uses = [
             each
-            for each in ast.walk(found[0])
+            for each in walk([found[0]], WITH_NAMES)
             if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
         ]
         called = [use for use in uses if getattr(self.tree.parents[use], "func", None) is use]
@@ -184,7 +183,7 @@ class _Judge:
         turned = _bound_by(loop)
         if turned & _functions_in(jit.wrapped, self.sites):
             return False
-        is_sweep = any(isinstance(each, ast.Name) and each.id in turned for each in ast.walk(jit.wrapped))
+        is_sweep = any(isinstance(each, ast.Name) and each.id in turned for each in walk([jit.wrapped], WITH_NAMES))
         return not (is_sweep and any(self._is_deeper(each, loop) for each in use))
 
     def _is_deeper(self, node: ast.AST, loop: Loop) -> bool:
@@ -205,7 +204,7 @@ class _Judge:
 def _eager(sites: Sites, calling: Calling, judge: _Judge) -> Iterator[JitSite]:
     for call in sites.calls:
         absolute = sites.absolute(call.func)
-        loop = next(sites.tree.loops(call), None) if absolute in _EAGER else None
+        loop = next(sites.tree.loops(call), None) if absolute in flavours.EAGER_LOOPS else None
         if loop is None or calling.in_trace(call) or calling.in_test(call) or not _is_eager(call, loop, sites):
             continue
         for each in [part for given in call.args for part in (given.elts if isinstance(given, ast.List) else [given])]:
@@ -224,7 +223,7 @@ def _is_eager(call: ast.Call, loop: Loop, sites: Sites) -> bool:
         return True
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _HOST_CALLS
-        for node in ast.walk(loop)
+        for node in walk([loop])
     )
 
 
@@ -264,13 +263,13 @@ def _bound_by(loop: Loop) -> set[str]:
         targets = [loop.target]
     elif not isinstance(loop, ast.While):
         targets = [generator.target for generator in loop.generators]
-    return {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}
+    return {node.id for target in targets for node in walk([target], WITH_NAMES) if isinstance(node, ast.Name)}
 
 
 def _functions_in(wrapped: ast.expr | Def, sites: Sites) -> set[str]:
     """The names of what is jitted, or is called or transformed or gives a method in it."""
     found = {dotted(wrapped).partition(".")[0]} if isinstance(wrapped, ast.Attribute | ast.Name) else set()
-    for node in ast.walk(wrapped):
+    for node in walk([wrapped]):
         if isinstance(node, ast.Call):
             found.add(dotted(node.func).partition(".")[0])
             if sites.absolute(node.func) in flavours.TRANSFORMS | flavours.PARTIALS:

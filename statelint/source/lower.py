@@ -22,7 +22,7 @@ def parse(text: Text) -> ast.Module | None:
     if _nesting(text.content) > MAX_NESTING:
         return None
     try:
-        module = cst.parse_module(text.segment(1, len(text.lines)))
+        module = cst.parse_module("".join(f"{line}\n" for line in text.lines))
         lowered = module.visit(_Lower()).code
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

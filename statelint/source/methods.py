@@ -10,6 +10,7 @@ from statelint.model.source import StaleAttribute
 from statelint.source.sites import Def, Jit, Sites, method_of, own_nodes
 from statelint.source.terms import dotted
 from statelint.source.tree import parameters
+from statelint.source.walking import walk
 
 _BUILDERS = ("__init__", "__new__", "__post_init__", "__setstate__", "__init_subclass__", "setup", "build")
 _EQUAL = frozenset({"__hash__", "__eq__"})
@@ -81,7 +82,7 @@ def _reads(cls: ast.ClassDef, method: Def) -> Iterator[ast.Attribute]:
     stack = [method]
     while stack:
         current = stack.pop()
-        for node in ast.walk(current):
+        for node in walk([current]):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and dotted(node.value) == "self":
                 called = method_of(cls, node.attr)
                 if called is None:
@@ -117,7 +118,7 @@ def _builders(cls: ast.ClassDef) -> set[str]:
     calls: dict[str, set[str]] = {}
     for each in cls.body:
         if isinstance(each, Def):
-            for node in ast.walk(each):
+            for node in walk([each]):
                 if isinstance(node, ast.Attribute) and dotted(node.value) == "self":
                     calls.setdefault(node.attr, set()).add(each.name)
     found = set(_BUILDERS)

@@ -9,6 +9,7 @@ import msgspec
 
 from statelint.source.declared import ClassOutline
 from statelint.source.terms import dotted
+from statelint.source.walking import walk
 
 
 class NodeOutline(msgspec.Struct, frozen=True):
@@ -40,7 +41,7 @@ def _returned(flatten: ast.FunctionDef | ast.Lambda) -> tuple[ast.expr, ast.expr
     if isinstance(flatten, ast.Lambda):
         returned, local = [flatten.body], {}
     else:
-        returned = [node.value for node in ast.walk(flatten) if isinstance(node, ast.Return) and node.value]
+        returned = [node.value for node in walk([flatten]) if isinstance(node, ast.Return) and node.value]
         local = {
             target.id: node.value
             for node in flatten.body

@@ -1,11 +1,12 @@
 """What one walk over a file's `ast` shows: imports, classes, jit sites, probes, and what needs reading.
 
-This is all that other files need to know of it, and it decides which top-level statements the reader parses.
+This is all that other files need to know of it, and it decides what of the file is read.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 import msgspec
 
@@ -15,32 +16,52 @@ from statelint.source.declared import ClassOutline
 from statelint.source.nodes import NodeOutline
 from statelint.source.terms import Term
 from statelint.source.text import Text
+from statelint.source.walking import walk
 
 TOO_DEEP = "nested too deeply to be read"
 
-MAX_DEPTH = 500
-"""Statements nested deeper than this are not handed to LibCST, whose parser recurses on the C stack. It
-survives a depth of 800 in every kind of expression; 1,500 kill the process."""
 
+class Within(msgspec.Struct, frozen=True, eq=False):
+    """A statement, and the one around it."""
 
-class Statement(msgspec.Struct):
-    """A top-level statement: its lines, and why it may need reading.
-
-    Attributes:
-        read: something in it is a state, whatever the names in it turn out to be.
-        calls: what is called in it, with the scope, where that may turn out to be a class.
-    """
-
-    first: int
-    last: int
-    read: bool = False
-    calls: set[tuple[str, str]] = msgspec.field(default_factory=set)
-    depth: int = 0
+    node: ast.stmt
+    outer: Within | None = None
 
     @property
-    def too_deep(self) -> bool:
-        """Nested deeper than LibCST can be trusted with."""
-        return self.depth > MAX_DEPTH
+    def in_loop(self) -> bool:
+        """In a loop of the function around, or in a comprehension."""
+        around: Within | None = self
+        while around is not None and not isinstance(around.node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if isinstance(around.node, ast.For | ast.AsyncFor | ast.While):
+                return True
+            around = around.outer
+        return any(isinstance(each, ast.comprehension) for each in walk([self.node]))
+
+
+class Hint(msgspec.Struct, frozen=True, eq=False):
+    """A node that may build a state or change one.
+
+    Attributes:
+        within: the statement that it stands in.
+        call: the class that is called, where all hangs on whether it is known; empty for what may build one anyway.
+        scope: where that is looked up.
+    """
+
+    node: ast.AST
+    within: Within
+    call: str = ""
+    scope: str = ""
+
+
+def with_those_around(found: Mapping[ast.AST, Within]) -> set[ast.AST]:
+    """These nodes and all the statements that they stand in."""
+    nodes: set[ast.AST] = set()
+    for within in found.values():
+        around: Within | None = within
+        while around is not None and around.node not in nodes:
+            nodes.add(around.node)
+            around = around.outer
+    return nodes.union(found)
 
 
 class Outline(msgspec.Struct):
@@ -61,8 +82,11 @@ class Outline(msgspec.Struct):
         body: the tree, until the file is read.
         defined: functions and methods by their dotted names, until the file is read.
         taken: annotations of what traced functions and steps take; empty for a state that has none.
+        hints: what in it needs reading, until the file is read.
+        loops_again: a loop or branch of `jax.lax` stands in a loop of Python.
         steps: something in it is called like a step, is a loop over a carry, declares a probe, or may
             be returned beside its state.
+        forgotten: what is needed to read the file itself is gone.
     """
 
     text: Text
@@ -87,8 +111,10 @@ class Outline(msgspec.Struct):
     body: list[ast.stmt] = []
     defined: dict[str, ast.FunctionDef] = {}
     taken: set[str] = set()
+    loops_again: bool = False
     steps: bool = False
-    statements: list[Statement] = []
+    forgotten: bool = False
+    hints: list[Hint] = []
 
     def absolute(self, name: str) -> str:
         """A dotted name with its import put in place; a name of this file gets its module."""
@@ -101,7 +127,8 @@ class Outline(msgspec.Struct):
 
     def forget(self) -> None:
         """Let go of the tree: other files need no more than the outline."""
-        self.body, self.defined = [], {}
+        self.body, self.defined, self.hints, self.forgotten = [], {}, [], True
+        self.text.forget()
         for cls in self.classes.values():
             cls.bodies.clear()
 

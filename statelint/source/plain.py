@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from statelint.model.turns import UnregisteredState
 from statelint.source import flavours
-from statelint.source.fields import annotation_head
 from statelint.source.index import Index
 from statelint.source.outline import Outline
-from statelint.source.terms import dotted
+from statelint.source.terms import annotation_head, dotted
 
 
 def read(outline: Outline, index: Index) -> Iterator[UnregisteredState]:

@@ -10,15 +10,16 @@ from pathlib import Path
 import msgspec
 
 from statelint.diagnostics import Location
+from statelint.files import digest
 from statelint.model.names import Names
 from statelint.model.source import SyntaxFault
 from statelint.model.trace import ProbeSite
-from statelint.source import callsites, plain, registrations, restores, turns
+from statelint.source import callsites, plain, reader, registrations, restores, turns
 from statelint.source.drawing import draw
-from statelint.source.index import Index, home
-from statelint.source.outline import TOO_DEEP, Outline, Statement
+from statelint.source.index import Index
+from statelint.source.outline import TOO_DEEP, Hint, Outline, with_those_around
 from statelint.source.text import Text, decode
-from statelint.source.words import builds_state, mentions_jax
+from statelint.source.words import PARSED_AT_MOST, matters, may_restore, mentions_jax
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -28,12 +29,14 @@ class Reading(msgspec.Struct, frozen=True):
         text: decoded; None when it cannot be.
         parts: what rules look at.
         probes: declared in it.
+        screened: it says nothing of JAX, and there were too many of its kind to parse them.
     """
 
     path: str
     text: str | None
     parts: tuple[object, ...] = ()
     probes: tuple[ProbeSite, ...] = ()
+    screened: bool = False
 
 
 class Project:
@@ -41,73 +44,78 @@ class Project:
 
     Args:
         names: what is called a state and what a counter.
+        given: files by path and content, which is not looked for on the disk.
+
+    Attributes:
+        read_besides: the digests of other files that were read, by path.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, given: Sequence[tuple[str, bytes]] = ()) -> None:
         self.names = names
         self.index = Index(names, self._outline)
+        self.read_besides: dict[str, bytes] = {}
         self._given: dict[Path, tuple[str, bytes]] = {}
+        self._others: dict[str, int] = {}
         self._outlines: dict[Path, Outline | SyntaxFault] = {}
+        self._awaited: set[Path] = set()
+        self._give(given)
 
     def read(self, files: Sequence[tuple[str, bytes]]) -> Iterator[Reading]:
         """Read these files, given by path and content, one by one."""
-        self._given.update((Path(path).absolute(), (path, data)) for path, data in files)
+        self._give(files)
+        self._awaited = {Path(path).absolute() for path, _ in files}
+        too_many = sum(self._others.values()) > PARSED_AT_MOST
         for path, data in files:
-            yield self._read(path, data)
+            yield _passed_by(path, data, screened=too_many) if path in self._others else self._read(path, data)
+
+    def _give(self, files: Sequence[tuple[str, bytes]]) -> None:
+        new = {Path(path).absolute(): (path, data) for path, data in files}
+        new = {at: given for at, given in new.items() if self._given.get(at) != given}
+        self._given |= new
+        self._others |= {path: len(data) for path, data in new.values() if not matters(data)}
 
     def _read(self, path: str, data: bytes) -> Reading:
         text = decode(path, data)
         if isinstance(text, SyntaxFault):
             return Reading(path, None, (text,))
-        jax = mentions_jax(data)
-        if not jax and not builds_state(data):
-            tree = parse(text)
-            return Reading(path, text.content, (tree,) if isinstance(tree, SyntaxFault) else ())
-        outline = self._drawn(Path(path).absolute(), text)
+        outline = self._drawn(Path(path).absolute(), text, whole=True)
         if isinstance(outline, SyntaxFault):
             return Reading(path, text.content, (outline,))
-        if not jax and not any(self._builds_any(outline, statement) for statement in outline.statements):
-            return Reading(path, text.content)
         try:
-            parts = (*self.index.classes(outline), *self._statements(outline), *self._beyond(outline))
+            says = mentions_jax(data) or any(hint.call and self._tells(outline, hint) for hint in outline.hints)
+            parts = tuple(self._parts(outline)) if says else ()
         except RecursionError:
             parts = (SyntaxFault(Location(path, 1), TOO_DEEP),)
         outline.forget()
-        return Reading(path, text.content, parts, tuple(outline.probes))
+        return Reading(path, text.content, parts, tuple(outline.probes) if says else ())
 
-    def _statements(self, outline: Outline) -> Iterator[object]:
-        telling = [statement for statement in outline.statements if self._tells(outline, statement)]
-        for statement in telling:
-            if statement.too_deep:
-                yield SyntaxFault(Location(outline.text.path, statement.first), TOO_DEEP)
-        readable = [statement for statement in telling if not statement.too_deep]
-        if readable:
-            from statelint.source import reader
+    def _parts(self, outline: Outline) -> Iterator[object]:
+        yield from self.index.classes(outline)
+        yield from self._values(outline)
+        yield from self._beyond(outline)
 
-            yield from reader.read(outline, self.index, readable)
+    def _values(self, outline: Outline) -> Iterator[object]:
+        telling = {hint.node: hint.within for hint in outline.hints if self._tells(outline, hint)}
+        return reader.read(outline, self.index, with_those_around(telling))
 
     def _beyond(self, outline: Outline) -> Iterator[object]:
         """What the outline shows besides classes and values."""
         yield from registrations.read(outline, self.index)
         yield from plain.read(outline, self.index)
-        yield from restores.read(outline, self.names)
+        if may_restore(outline.text.content):
+            yield from restores.read(outline, self.names)
         if outline.steps:
             yield from turns.read(outline, self.index)
-        yield from callsites.read(outline, self.names)
+        if outline.jits or outline.loops_again:
+            yield from callsites.read(outline, self.names)
 
-    def _tells(self, outline: Outline, statement: Statement) -> bool:
-        """A state is built in it, or a step changes one."""
-        return statement.read or self._builds_any(outline, statement)
-
-    def _builds_any(self, outline: Outline, statement: Statement) -> bool:
-        return any(self._builds(outline, name, scope) for scope, name in statement.calls)
-
-    def _builds(self, outline: Outline, name: str, scope: str) -> bool:
-        if name == "cls":
+    def _tells(self, outline: Outline, hint: Hint) -> bool:
+        """A state is built there, or a step changes one."""
+        if hint.call in ("", "cls"):
             return True
-        known = self.index.known(outline, name, scope)
-        if known is None and name.endswith(".create"):
-            known = self.index.known(outline, name.removesuffix(".create"), scope)
+        known = self.index.known(outline, hint.call, hint.scope)
+        if known is None and hint.call.endswith(".create"):
+            known = self.index.known(outline, hint.call.removesuffix(".create"), hint.scope)
         return known is not None
 
     # Outlines, of the given files and of those that they import.
@@ -119,6 +127,8 @@ class Project:
                 return None
             self._drawn(path, text)
         found = self._outlines[path]
+        if isinstance(found, Outline) and path not in self._awaited:
+            found.forget()
         return found if isinstance(found, Outline) else None
 
     def _content(self, path: Path) -> Text | None:
@@ -126,25 +136,42 @@ class Project:
             text = decode(*self._given[path])
         else:
             try:
-                text = decode(str(path), path.read_bytes())
+                data = path.read_bytes()
             except OSError:
                 return None
+            self.read_besides[str(path)] = digest(data)
+            text = decode(str(path), data)
         return text if isinstance(text, Text) else None
 
-    def _drawn(self, path: Path, text: Text) -> Outline | SyntaxFault:
-        if path not in self._outlines:
-            self._outlines[path] = self._draw(path, text)
-        return self._outlines[path]
+    def _drawn(self, path: Path, text: Text, *, whole: bool = False) -> Outline | SyntaxFault:
+        """The outline of a file; the ``whole`` one has its tree."""
+        found = self._outlines.get(path)
+        if found is None or (whole and isinstance(found, Outline) and found.forgotten):
+            found = self._outlines[path] = self._draw(path, text)
+        return found
+
+    def _tree(self, text: Text) -> ast.Module | SyntaxFault:
+        return parse(text)
 
     def _draw(self, path: Path, text: Text) -> Outline | SyntaxFault:
-        tree = parse(text)
+        tree = self._tree(text)
         if isinstance(tree, SyntaxFault):
             return tree
-        at = home(path)
+        at = self.index.home(path)
+        self.index.looked_at.setdefault(text.path, set()).update(at.looked_at)
         try:
             return draw(text, tree, at.module, self.names, is_package=at.is_package)
         except RecursionError:
             return SyntaxFault(Location(text.path, 1), TOO_DEEP)
+
+
+def _passed_by(path: str, data: bytes, *, screened: bool) -> Reading:
+    """A file that says nothing of JAX: whether it is Python at all."""
+    text = decode(path, data)
+    if isinstance(text, SyntaxFault):
+        return Reading(path, None, (text,))
+    fault = text.null() if screened else parse(text)
+    return Reading(path, text.content, (fault,) if isinstance(fault, SyntaxFault) else (), screened=screened)
 
 
 def parse(text: Text) -> ast.Module | SyntaxFault:

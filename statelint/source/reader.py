@@ -1,97 +1,96 @@
-"""The top-level statements that matter, read by LibCST: states built in them, steps that change them."""
+"""The top-level statements that matter: states built in them, steps that change them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import ast
+import functools
+from collections.abc import Iterator, Set
 
-import libcst as cst
 from msgspec.structs import replace
 
 from statelint.diagnostics import Location
 from statelint.model.names import is_expected, is_init, is_state_maker, is_step, is_written
 from statelint.model.source import AttributeUpdate, StateValue, StepFunction, SyntaxFault
 from statelint.source import afterwards, arrays, flavours
-from statelint.source.binding import bindings, parameters
-from statelint.source.concrete import children, from_cst, locator
+from statelint.source.binding import arguments, bindings
 from statelint.source.fields import module_scope
 from statelint.source.index import Index
-from statelint.source.outline import TOO_DEEP, Outline, Statement
-from statelint.source.scope import Locate, Scope
-from statelint.source.terms import Term
+from statelint.source.outline import TOO_DEEP, Outline
+from statelint.source.scope import Scope
+from statelint.source.terms import Term, from_ast
+from statelint.source.tree import Function
 from statelint.source.values import Context, Draft, Values
+from statelint.source.walking import below
 
 Found = StateValue | StepFunction | SyntaxFault
 
-_Update = tuple[str, cst.CSTNode, Term]
+_Def = ast.FunctionDef | ast.AsyncFunctionDef
+
+_Update = tuple[str, ast.Attribute, Term]
 """An attribute, where it stands as a target, and what it becomes."""
 
 
-def read(outline: Outline, index: Index, statements: Sequence[Statement]) -> Iterator[Found]:
-    """What stands in these statements."""
-    scope = module_scope(outline)
-    for statement in statements:
-        try:
-            module = cst.parse_module(outline.text.segment(statement.first, statement.last))
-        except cst.ParserSyntaxError as error:
-            at = Location(outline.text.path, statement.first + error.raw_line - 1, error.raw_column + 1)
-            yield SyntaxFault(at, f"cannot be read: {error.message}")
-            continue
-        try:
-            yield from _parts(_Walk(outline, index, Context(scope)), module, statement.first)
-        except RecursionError:
-            yield SyntaxFault(Location(outline.text.path, statement.first), TOO_DEEP)
-
-
-def _parts(walk: _Walk, module: cst.Module, first: int) -> list[Found]:
-    walk.walk(module)
-    if not walk.drafts and not walk.steps:
-        return []
-    return list(walk.parts(locator(module, walk.outline.text.path, first)))
+def read(outline: Outline, index: Index, telling: Set[ast.AST]) -> Iterator[Found]:
+    """What these nodes build or change; the statements that they stand in are among them."""
+    context = Context(module_scope(outline))
+    for statement in outline.body:
+        if statement in telling:
+            try:
+                yield from _Walk(outline, index, context, telling).read(statement)
+            except RecursionError:
+                yield SyntaxFault(Location(outline.text.path, statement.lineno), TOO_DEEP)
 
 
 class _Walk:
     """One statement."""
 
-    def __init__(self, outline: Outline, index: Index, context: Context) -> None:
+    def __init__(self, outline: Outline, index: Index, context: Context, telling: Set[ast.AST]) -> None:
         self.outline = outline
+        self.telling = telling
         self.names = index.names
         self.values = Values(outline, index)
         self.top = context
         self.later: dict[str, afterwards.Afterwards] = {}
         self.drafts: list[Draft] = []
-        self.steps: list[tuple[cst.FunctionDef, list[_Update]]] = []
+        self.steps: list[tuple[_Def, list[_Update]]] = []
 
-    def walk(self, module: cst.Module) -> None:
-        self.stack: list[tuple[cst.CSTNode, Context]] = [(module, self.top)]
+    def read(self, statement: ast.stmt) -> list[Found]:
+        self.stack: list[tuple[ast.AST, Context]] = [(statement, self.top)]
         while self.stack:
             node, context = self.stack.pop()
             match node:
-                case cst.FunctionDef():
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._function(node, context)
-                case cst.Lambda():
+                case ast.Lambda():
                     self._lambda(node, context)
-                case cst.ClassDef():
-                    place = _join(context.place, node.name.value)
+                case ast.ClassDef():
+                    place = _join(context.place, node.name)
                     self._below(node, replace(context, place=place, cls=place, init=False))
-                case cst.Assign() | cst.AnnAssign():
+                case ast.Assign() | ast.AnnAssign():
                     self._assign(node, context)
-                case cst.Return(value=cst.BaseExpression() as value):
+                case ast.Return(value=ast.expr() as value):
                     self.stack.append((value, replace(context, returned=True, bound="")))
-                case cst.Call() | cst.Dict() | cst.Tuple():
+                case ast.Call() | ast.Dict() | ast.Tuple():
                     self._value(node, context)
+                case ast.JoinedStr():
+                    pass  # what is put into a text is not carried
                 case _:
                     self._below(node, context)
+        return list(self._parts())
 
-    def _below(self, node: cst.CSTNode, context: Context) -> None:
+    def _below(self, node: ast.AST, context: Context) -> None:
         if context.bound or context.returned or context.mapped is not None:
             context = replace(context, bound="", returned=False, mapped=None)
-        self.stack.extend((child, context) for child in children(node))
+        self.stack += [(child, context) for child in below(node) if self._matters(child)]
+
+    def _matters(self, node: ast.AST) -> bool:
+        return node in self.telling or not isinstance(node, ast.stmt)
 
     # Functions.
 
-    def _function(self, node: cst.FunctionDef, context: Context) -> None:
-        name = node.name.value
-        params = parameters(node)
+    def _function(self, node: _Def, context: Context) -> None:
+        name = node.name
+        params = {each.arg for each in arguments(node)}
         inner = Context(
             scope=self._scope(node, name, context),
             place=_join(context.place, name),
@@ -103,13 +102,13 @@ class _Walk:
             made=is_state_maker(name),
         )
         if name == "__init__" and context.place == context.cls:
-            draft = self.values.attributes(node.name, list(_own_attributes(node)), inner)
+            draft = self.values.attributes(node, list(_own_attributes(node)), inner)
             if draft is not None and self.values.tells(draft):
                 self.drafts.append(draft)
-        self._below(node.body, inner)
-        self.stack.extend((decorator, context) for decorator in node.decorators)
+        self.stack += [(each, inner) for each in node.body if each in self.telling]
+        self.stack.extend((decorator, context) for decorator in node.decorator_list)
         if self.outline.jitted.get(name) == "flax.nnx" or self._is_called(name, context):
-            updates = list(self._updates(node, {param.name.value for param in params}))
+            updates = list(self._updates(node, params))
             if updates:
                 self.steps.append((node, updates))
 
@@ -119,54 +118,60 @@ class _Walk:
         is_nnx = known is not None and known.cls.framework == "flax.nnx"
         return is_nnx and (name == "__call__" or is_step(name)) and context.place == context.cls
 
-    def _is_traced(self, name: str, params: Sequence[cst.Param]) -> bool:
+    def _is_traced(self, name: str, params: set[str]) -> bool:
         """Given to a jit or a transformation, called like a step, or one that takes a state."""
-        takes_state = any(self.names.is_state(param.name.value) for param in params)
-        return takes_state or name in self.outline.traced or is_step(name)
+        return name in self.outline.traced or is_step(name) or any(map(self.names.is_state, params))
 
-    def _lambda(self, node: cst.Lambda, context: Context) -> None:
+    def _lambda(self, node: ast.Lambda, context: Context) -> None:
         scope = self._scope(node, "<lambda>", context)
         self.stack.append((node.body, replace(context, scope=scope, bound="", returned=True)))
 
-    def _scope(self, node: cst.FunctionDef | cst.Lambda, name: str, context: Context) -> Scope:
+    def _scope(self, node: Function, name: str, context: Context) -> Scope:
         identity = f"{context.scope.identity}.{name}@{id(node)}"
-        return Scope(_join(context.place, name), bindings(node), self.outline.absolute, context.scope, identity)
+        return Scope(
+            _join(context.place, name),
+            functools.partial(bindings, node),
+            self.outline.absolute,
+            context.scope,
+            identity,
+        )
 
-    def _updates(self, node: cst.FunctionDef, params: set[str]) -> Iterator[_Update]:
-        stack: list[cst.CSTNode] = [node.body]
+    def _updates(self, node: _Def, params: set[str]) -> Iterator[_Update]:
+        stack: list[ast.AST] = [*node.body]
         while stack:
             each = stack.pop()
             match each:
-                case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as target)], value=value):
-                    term = from_cst(value)
+                case ast.Assign(targets=[ast.Attribute() as target], value=value):
+                    term = from_ast(value)
                     term = term.parts[0].value if term.form == "choice" else term
                     changed = term.form == "operation" and any(part.value.form == "number" for part in term.parts)
-                case cst.AugAssign(target=cst.Attribute() as target, value=value):
-                    term = from_cst(value)
+                case ast.AugAssign(target=ast.Attribute() as target, value=value):
+                    term = from_ast(value)
                     changed = term.form == "number"
                 case _:
-                    stack.extend(children(each))
+                    stack.extend(below(each))
                     continue
-            attribute, owner = target.attr.value, target.value
-            on_param = isinstance(owner, cst.Name) and owner.value in params
-            if changed and on_param and attribute not in self.outline.wrapped:
-                yield attribute, target, term
+            on_param = isinstance(target.value, ast.Name) and target.value.id in params
+            if changed and on_param and target.attr not in self.outline.wrapped:
+                yield target.attr, target, term
 
     # Values.
 
-    def _assign(self, node: cst.Assign | cst.AnnAssign, context: Context) -> None:
+    def _assign(self, node: ast.Assign | ast.AnnAssign, context: Context) -> None:
         if node.value is None:
             return
-        target = node.targets[0].target if isinstance(node, cst.Assign) else node.target
-        if isinstance(target, cst.Name) and is_expected(target.value):
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        if isinstance(target, ast.Name) and is_expected(target.id):
             return
-        bound = target.attr if isinstance(target, cst.Attribute) else target
-        name = bound.value if isinstance(bound, cst.Name) else ""
-        returned = isinstance(target, cst.Name) and name in context.gives
+        name = target.attr if isinstance(target, ast.Attribute) else getattr(target, "id", "")
+        returned = isinstance(target, ast.Name) and name in context.gives
         self.stack.append((node.value, replace(context, bound=name, returned=returned)))
 
-    def _value(self, node: cst.Call | cst.Dict | cst.Tuple, context: Context) -> None:
-        term = self._changed(from_cst(node), context)
+    def _value(self, node: ast.Call | ast.Dict | ast.Tuple, context: Context) -> None:
+        if node not in self.telling:
+            self._into_parts(node, from_ast(node), context)
+            return
+        term = self._changed(from_ast(node), context)
         leaves = self._leaves(context) or self.values.is_kept(term, context)
         draft = self.values.draft(term, self._later(context)) if leaves else None
         if draft is not None:
@@ -213,14 +218,12 @@ class _Walk:
     def _into_leaves(self, term: Term, draft: Draft, context: Context) -> None:
         plain = replace(context, bound="", returned=False, mapped=None)
         taken = {id(leaf.term.node) for leaf in draft.leaves}
-        given = [leaf for leaf in draft.leaves if isinstance(leaf.term.node, cst.CSTNode)]
-        rest = [part.value for part in term.parts if isinstance(part.value.node, cst.CSTNode)]
-        self.stack.extend((leaf.term.node, replace(plain, bound=leaf.name)) for leaf in given)
-        self.stack.extend((each.node, plain) for each in rest if _untaken(each, taken))
+        self.stack.extend((leaf.term.node, replace(plain, bound=leaf.name)) for leaf in draft.leaves)
+        self.stack.extend((part.value.node, plain) for part in term.parts if _untaken(part.value, taken))
         if term.inner is not None:
             self.stack.append((term.inner.node, plain))
 
-    def _into_parts(self, node: cst.Call | cst.Dict | cst.Tuple, term: Term, context: Context) -> None:
+    def _into_parts(self, node: ast.expr, term: Term, context: Context) -> None:
         returned = context.returned and term.form == "tuple"
         called = context.scope.absolute(term.name) if term.form == "call" else ""
         written = context.written or (term.form == "call" and is_written(term.last))
@@ -229,8 +232,6 @@ class _Walk:
         over = term.positional if called in arrays.MAPS else ()
         for part in term.parts:
             below = plain
-            if not isinstance(part.value.node, cst.CSTNode):
-                continue
             if len(over) == 2 and part.value is over[1]:
                 below = replace(context, mapped=over[0])
             elif tracing:
@@ -238,45 +239,42 @@ class _Walk:
             elif part.name is not None:
                 below = replace(plain, bound=part.name)
             self.stack.append((part.value.node, below))
-        if isinstance(node, cst.Call):
+        if isinstance(node, ast.Call):
             self.stack.append((node.func, plain))
 
     # Places.
 
-    def parts(self, locate: Locate) -> Iterator[Found]:
+    def _parts(self) -> Iterator[Found]:
         """What was found, with places."""
+        text = self.outline.text
         for draft in self.drafts:
-            yield self.values.finish(draft, locate)
+            yield self.values.finish(draft)
         for node, updates in self.steps:
-            yield StepFunction(
-                name=node.name.value,
-                at=locate(node.name),
-                framework="flax.nnx",
-                updates=tuple(self._update(update, locate) for update in updates),
-            )
+            changes = tuple(self._update(update) for update in updates)
+            yield StepFunction(name=node.name, at=text.name(node), framework="flax.nnx", updates=changes)
 
-    def _update(self, update: _Update, locate: Locate) -> AttributeUpdate:
+    def _update(self, update: _Update) -> AttributeUpdate:
         name, target, term = update
-        value = self.top.scope.express(term, locate, self.outline.text.read)
-        return AttributeUpdate(name, locate(target), value, self.names.is_counter(name))
+        value = self.top.scope.express(term, self.outline.text)
+        return AttributeUpdate(name, self.outline.text.at(target), value, self.names.is_counter(name))
 
 
 def _join(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _own_attributes(node: cst.FunctionDef) -> Iterator[tuple[str, Term]]:
+def _own_attributes(node: _Def) -> Iterator[tuple[str, Term]]:
     """What a method surely sets of its owner: `self.scale = ...`, in its own body."""
-    owner = next((param.name.value for param in parameters(node)), "")
-    for line in node.body.body:
-        for each in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            match each:
-                case (
-                    cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute() as target)], value=value)
-                    | cst.AnnAssign(target=cst.Attribute() as target, value=cst.BaseExpression() as value)
-                ):
-                    if isinstance(target.value, cst.Name) and target.value.value == owner:
-                        yield target.attr.value, from_cst(value)
+    owner = next((each.arg for each in arguments(node)), "")
+    for each in node.body:
+        match each:
+            case (
+                ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=attribute)], value=value)
+                | ast.AnnAssign(
+                    target=ast.Attribute(value=ast.Name(id=name), attr=attribute), value=ast.expr() as value
+                )
+            ) if name == owner:
+                yield attribute, from_ast(value)
 
 
 def _untaken(term: Term, taken: set[int]) -> bool:
@@ -284,15 +282,17 @@ def _untaken(term: Term, taken: set[int]) -> bool:
     return all(id(each.node) not in taken for each in term.walk())
 
 
-def _returned_names(node: cst.FunctionDef) -> frozenset[str]:
+_NO_STATEMENTS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)
+
+
+def _returned_names(node: _Def) -> frozenset[str]:
     found: set[str] = set()
-    stack: list[cst.CSTNode] = [node.body]
+    stack: list[ast.AST] = [*node.body]
     while stack:
         each = stack.pop()
-        if isinstance(each, cst.Return):
-            given = each.value
-            values = [item.value for item in given.elements] if isinstance(given, cst.Tuple) else [given]
-            found.update(value.value for value in values if isinstance(value, cst.Name))
-        elif not isinstance(each, cst.FunctionDef | cst.ClassDef | cst.BaseExpression):
-            stack.extend(children(each))
+        if isinstance(each, ast.Return):
+            values = each.value.elts if isinstance(each.value, ast.Tuple) else [each.value]
+            found.update(value.id for value in values if isinstance(value, ast.Name))
+        elif not isinstance(each, _NO_STATEMENTS):
+            stack.extend(below(each))
     return frozenset(found)

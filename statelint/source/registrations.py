@@ -121,6 +121,7 @@ class _Registration:
         children, aux = flat.get("[0]"), flat.get("[1]")
         flattened = [self._child(child) for child in _in_order(children)]
         made = self._run(unflatten, [Value(origin="aux"), Value(origin="children")])
+        self.expressions.forget()
         init = self.cls.bodies.get("__init__")
         leaves = {path.removeprefix("."): path for path in flattened if path}
         constructor = read_constructor(init, self.outline, leaves, is_init=True) if init is not None else None

@@ -9,6 +9,7 @@ from statelint.model.names import STATE_KEYS, Names
 from statelint.model.turns import Restore
 from statelint.source.outline import Outline
 from statelint.source.terms import dotted
+from statelint.source.walking import walk
 
 _ORBAX = "orbax.checkpoint"
 _CHECKPOINTERS = frozenset({"PyTreeCheckpointer", "StandardCheckpointer", "Checkpointer", "AsyncCheckpointer"})
@@ -18,11 +19,10 @@ _PLACED_BACK = ("from_state_dict", "from_bytes")
 def read(outline: Outline, names: Names) -> Iterator[Restore]:
     """The restores of a file; none where something puts the result back into a state."""
     content = outline.text.content
-    if "restore" not in content or any(word in content for word in _PLACED_BACK):
+    if any(word in content for word in _PLACED_BACK):
         return
-    module = ast.Module(outline.body, [])
-    checkpointers = set(_checkpointers(module, outline))
-    for node in ast.walk(module):
+    checkpointers = set(_checkpointers(outline))
+    for node in walk(outline.body):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call) if _is_state(name, names):
                 if _is_bare(call, checkpointers, outline):
@@ -33,9 +33,9 @@ def _is_state(name: str, names: Names) -> bool:
     return names.is_state(name) or name in STATE_KEYS
 
 
-def _checkpointers(module: ast.Module, outline: Outline) -> Iterator[str]:
+def _checkpointers(outline: Outline) -> Iterator[str]:
     """What is bound to a checkpointer of orbax: `checkpointer`, `self.checkpointer`."""
-    for node in ast.walk(module):
+    for node in walk(outline.body):
         match node:
             case ast.Assign(targets=[target], value=ast.Call() as call) if _is_checkpointer(call, outline):
                 yield dotted(target)

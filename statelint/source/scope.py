@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import msgspec
 
 from statelint.diagnostics import Location
 from statelint.model.names import is_params
 from statelint.model.source import Expression, Kind
 from statelint.source import arrays
+from statelint.source.binding import Binding
 from statelint.source.terms import Term
+from statelint.source.text import Text
 
 MAX_HOPS = 20
 """Names that lead to names are followed this far."""
@@ -22,30 +22,13 @@ MAX_TERMS = 5
 MAX_POWER = 128
 """Powers of larger numbers are not reckoned."""
 
-Locate = Callable[[Any], Location]
-
-
-class Binding(msgspec.Struct, frozen=True):
-    """What a scope binds a name to.
-
-    Attributes:
-        term: the one expression that is assigned to it; None for a parameter, and for a name that is assigned
-            more than once or in a branch or loop, which is not followed.
-        annotation: of a parameter or variable, dotted from the root.
-        parameter: it is a parameter.
-    """
-
-    term: Term | None = None
-    annotation: str = ""
-    parameter: bool = False
-
 
 class Scope:
     """A module or a function.
 
     Args:
         name: dotted, with the functions and classes around it; empty for the module.
-        bindings: what is bound in it.
+        bind: gives what is bound in it, when that is asked for.
         parent: where names are looked up next; classes are no such place.
         absolute: puts an import in the place of a module-level name.
     """
@@ -53,16 +36,21 @@ class Scope:
     def __init__(
         self,
         name: str,
-        bindings: Mapping[str, Binding],
+        bind: Callable[[], Mapping[str, Binding]],
         absolute: Callable[[str], str],
         parent: Scope | None = None,
         identity: str = "",
     ) -> None:
         self.name = name
-        self.bindings = bindings
+        self._bind = bind
         self.parent = parent
         self.identity = identity or name
         self._absolute = absolute
+
+    @functools.cached_property
+    def bindings(self) -> Mapping[str, Binding]:
+        """What is bound in it."""
+        return self._bind()
 
     def find(self, name: str) -> tuple[Binding, Scope] | None:
         """The binding of a simple name, and the scope that holds it."""
@@ -100,19 +88,19 @@ class Scope:
 
     # What an expression is.
 
-    def express(self, term: Term, locate: Locate, read: Callable[[Location], str]) -> Expression:
+    def express(self, term: Term, text: Text) -> Expression:
         """An expression as rules see it."""
-        at = locate(term.node)
+        at = text.at(term.node)
         kind, number = self.kind(term)
         return Expression(
-            text=read(at),
+            text=text.read(at),
             at=at,
             kind=kind,
             number=number,
             weak=not kind.is_number and self.is_weak(term),
             buffer=self.buffer(term),
             numbers=self._numbers(term) if self.is_weak(term) else Kind.UNKNOWN,
-            last_argument=self._last_argument(term, locate),
+            last_argument=self._last_argument(term, text),
             fresh=self.fresh(term),
         )
 
@@ -218,12 +206,12 @@ class Scope:
             return [part.value for sequence in given for part in sequence.parts]
         return given
 
-    def _last_argument(self, term: Term, locate: Locate) -> Location | None:
+    def _last_argument(self, term: Term, text: Text) -> Location | None:
         if term.form != "call" or not term.parts:
             return None
         name = self.absolute(term.name)
         takes = name in arrays.DTYPE_AT and not self._has_dtype(term, name)
-        return locate(term.parts[-1].value.node) if takes else None
+        return text.at(term.parts[-1].value.node) if takes else None
 
     def is_weak(self, term: Term) -> bool:
         """Surely a Python number or a weakly typed array."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -12,6 +13,7 @@ from statelint.source import flavours
 from statelint.source.outline import Outline
 from statelint.source.terms import dotted
 from statelint.source.tree import Binding, Function, Tree, parameters
+from statelint.source.walking import WITH_NAMES, below
 
 Def = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -92,17 +94,9 @@ class Sites:
         self.assigned: dict[tuple[ast.ClassDef, str], list[ast.expr]] = {}
         self._named = {name for name, value in _assignments(tree) if self._is_partial(value)}
         for node in tree.nodes:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
-                    self._decorated(node)
-                case ast.Call():
-                    self.calls.append(node)
-                    self._called(node)
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        self._attribute(target, value)
-                case ast.AnnAssign(target=target, value=ast.expr() as value):
-                    self._attribute(target, value)
+            kind = type(node)
+            if kind in _FINDS:
+                _FINDS[kind](self, node)
 
     def absolute(self, node: ast.expr) -> str:
         """The dotted name of an expression, from the root of its package."""
@@ -118,6 +112,7 @@ class Sites:
                 self._add(Jit(decorator, *made[:2], node, made[2]), node)
 
     def _called(self, node: ast.Call) -> None:
+        self.calls.append(node)
         if not node.args or isinstance(node.args[0], ast.Starred):
             return
         made = self._maker(node.func)
@@ -147,6 +142,11 @@ class Sites:
     def _add(self, jit: Jit, node: ast.AST) -> None:
         self.jits.append(jit)
         self.by_node.setdefault(node, jit)
+
+    def _assigned(self, node: ast.Assign | ast.AnnAssign) -> None:
+        if node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._attribute(target, node.value)
 
     def _attribute(self, target: ast.expr, value: ast.expr) -> None:
         """`self.step = ...`"""
@@ -334,6 +334,15 @@ class Sites:
         return [None]
 
 
+_FINDS: dict[type, Callable[[Sites, Any], None]] = {
+    ast.FunctionDef: Sites._decorated,
+    ast.AsyncFunctionDef: Sites._decorated,
+    ast.Call: Sites._called,
+    ast.Assign: Sites._assigned,
+    ast.AnnAssign: Sites._assigned,
+}
+
+
 def _assignments(tree: Tree) -> Iterator[tuple[str, ast.expr]]:
     for node in tree.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -352,14 +361,17 @@ def decorators(node: Def) -> list[str]:
     return [dotted(each).rpartition(".")[2] for each in plain]
 
 
+_OTHERS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
 def own_nodes(function: Function) -> Iterator[ast.AST]:
     """What stands in a function's body, without the functions and classes in it."""
     stack: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else list(reversed(function.body))
     while stack:
         node = stack.pop()
         yield node
-        if not isinstance(node, Function | ast.ClassDef):
-            stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        if not isinstance(node, _OTHERS):
+            stack += reversed(below(node, WITH_NAMES))
 
 
 def _keywords(node: ast.Call) -> dict[str, ast.expr]:

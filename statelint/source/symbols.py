@@ -111,6 +111,26 @@ class Value(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, items=items, origin=None, base=None)
 
 
+class Given(msgspec.Struct, frozen=True):
+    """What a call is given.
+
+    Attributes:
+        words: by keyword.
+        starred: `*values` is among it.
+        unpacked: `**words` is.
+    """
+
+    values: list[Value]
+    words: dict[str, Value]
+    starred: bool
+    unpacked: bool
+
+    @property
+    def functions(self) -> list[Function]:
+        """The functions of this file among it."""
+        return [each.function for each in (*self.values, *self.words.values()) if each.function is not None]
+
+
 UNKNOWN = Value()
 
 

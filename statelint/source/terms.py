@@ -1,9 +1,9 @@
-"""Expressions in one shape, whether `ast` or LibCST read them: as much of them as the rules need."""
+"""Expressions in one shape: as much of them as the rules need."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -99,59 +99,116 @@ class Term(msgspec.Struct, frozen=True):
 
 def from_ast(node: ast.expr) -> Term:
     """An expression as `ast` read it."""
-    match node:
-        case ast.Constant(value=None):
-            return Term("none", node)
-        case ast.Constant(value=bool() | int() | float() | complex() as value):
-            return Term("number", node, number=value)
-        case ast.Constant(value=str() as value):
-            return Term("string", node, name=value)
-        case ast.Name() | ast.Attribute():
-            name = dotted(node)
-            return Term("name", node, name=name) if name else Term("other", node)
-        case ast.Call():
-            arguments = [_item(argument) for argument in node.args]
-            keywords = [Part(word.arg, from_ast(word.value), word.arg is None) for word in node.keywords]
-            inner = from_ast(node.func.value) if isinstance(node.func, ast.Attribute) else None
-            name = dotted(node.func) or (f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else "")
-            return Term("call", node, name=name, parts=(*arguments, *keywords), inner=inner)
-        case ast.Tuple() | ast.List() | ast.Set():
-            return Term(_SEQUENCES[type(node)], node, parts=tuple(_item(item) for item in node.elts))
-        case ast.Dict():
-            pairs = [
-                Part(_key(key), from_ast(value), key is None) for key, value in zip(node.keys, node.values, strict=True)
-            ]
-            return Term("dict", node, parts=tuple(pairs))
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as operator, operand=operand):
-            return signed(node, from_ast(operand), negative=isinstance(operator, ast.USub))
-        case ast.BinOp():
-            operator_name = _OPERATORS.get(type(node.op), "")
-            return Term("operation", node, name=operator_name, parts=(_item(node.left), _item(node.right)))
-        case ast.IfExp():
-            return Term("choice", node, parts=(_item(node.body), _item(node.orelse)))
-        case ast.Lambda():
-            return Term("lambda", node, parts=(_item(node.body),), name=_parameter(node))
-        case ast.Subscript():
-            return Term("subscript", node, name=_key(node.slice) or "", inner=from_ast(node.value))
-    return Term("other", node)
+    make = _FORMS.get(type(node))
+    return make(node) if make is not None else Term("other", node)
 
 
-def signed(node: object, operand: Term, *, negative: bool) -> Term:
-    """`-x` or `+x`, as a number where `x` is one."""
+def _constant(node: ast.Constant) -> Term:
+    value = node.value
+    if value is None:
+        return Term("none", node)
+    if isinstance(value, str | bytes):
+        return Term("string", node, name=value if isinstance(value, str) else "")
+    return Term("number", node, number=value) if isinstance(value, int | float | complex) else Term("other", node)
+
+
+def _name(node: ast.expr) -> Term:
+    name = dotted(node)
+    return Term("name", node, name=name) if name else Term("other", node)
+
+
+def _call(node: ast.Call) -> Term:
+    parts = [_item(each) for each in node.args]
+    parts += [Part(word.arg, from_ast(word.value), word.arg is None) for word in node.keywords]
+    inner, name = None, dotted(node.func)
+    if isinstance(node.func, ast.Attribute):
+        inner, name = from_ast(node.func.value), name or f".{node.func.attr}"
+    return Term("call", node, name, parts=tuple(parts), inner=inner)
+
+
+def _sequence(node: ast.Tuple | ast.List | ast.Set) -> Term:
+    return Term(_SEQUENCES[type(node)], node, parts=tuple(map(_item, node.elts)))
+
+
+def _dict(node: ast.Dict) -> Term:
+    pairs = zip(node.keys, node.values, strict=True)
+    return Term("dict", node, parts=tuple(Part(_key(key), from_ast(value), key is None) for key, value in pairs))
+
+
+def _unary(node: ast.UnaryOp) -> Term:
+    if not isinstance(node.op, ast.USub | ast.UAdd):
+        return Term("other", node)
+    operand, negative = from_ast(node.operand), isinstance(node.op, ast.USub)
     if operand.form == "number" and operand.number is not None and not isinstance(operand.number, bool):
         return Term("number", node, number=-operand.number if negative else operand.number)
     return Term("operation", node, name="-", parts=(Part(None, operand),))
 
 
-def dotted(node: ast.expr) -> str:
+def _operation(node: ast.BinOp) -> Term:
+    return Term("operation", node, _OPERATORS.get(type(node.op), ""), parts=(_item(node.left), _item(node.right)))
+
+
+def _choice(node: ast.IfExp) -> Term:
+    return Term("choice", node, parts=(_item(node.body), _item(node.orelse)))
+
+
+def _lambda(node: ast.Lambda) -> Term:
+    """The one parameter of a lambda is its name."""
+    name = node.args.args[0].arg if len(node.args.args) == 1 else ""
+    return Term("lambda", node, name, parts=(_item(node.body),))
+
+
+def _subscript(node: ast.Subscript) -> Term:
+    within = node.slice
+    is_all = isinstance(within, ast.Slice) and within.lower is within.upper is within.step is None
+    return Term("subscript", node, ":" if is_all else _key(within) or "", inner=from_ast(node.value))
+
+
+def _text(node: ast.JoinedStr) -> Term:
+    return Term("string", node)
+
+
+_FORMS: dict[type[ast.expr], Callable[[Any], Term]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _name,
+    ast.Call: _call,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Set: _sequence,
+    ast.Dict: _dict,
+    ast.UnaryOp: _unary,
+    ast.BinOp: _operation,
+    ast.IfExp: _choice,
+    ast.Lambda: _lambda,
+    ast.Subscript: _subscript,
+    ast.JoinedStr: _text,
+}
+
+
+def dotted(node: ast.AST) -> str:
     """`a.b.c`; empty for anything else."""
-    names: list[str] = []
-    while isinstance(node, ast.Attribute):
-        names.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
+    if isinstance(node, ast.Name):
+        return node.id
+    if not isinstance(node, ast.Attribute):
         return ""
-    return ".".join([node.id, *reversed(names)])
+    owner = dotted(node.value)
+    return f"{owner}.{node.attr}" if owner else ""
+
+
+def annotation_head(node: ast.expr) -> str:
+    """The dotted name of an annotation, quoted or not, without its subscript."""
+    if isinstance(node, ast.Subscript):
+        return dotted(node.value)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value.partition("[")[0].strip()
+    return dotted(node)
+
+
+def is_class_name(written: str) -> bool:
+    """Whether a class may be called so."""
+    last = written.rpartition(".")[2].lstrip("_")
+    return last[:1].isupper() or last == "cls"
 
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -176,8 +233,3 @@ def _item(node: ast.expr) -> Part:
 
 def _key(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
-
-
-def _parameter(node: ast.Lambda) -> str:
-    """The one parameter of a lambda."""
-    return node.args.args[0].arg if len(node.args.args) == 1 else ""

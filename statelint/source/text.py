@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
+import functools
 import re
 import tokenize
 from typing import Protocol
@@ -14,7 +16,13 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 """What ends a line of Python; a form feed does not, nor anything else that `str.splitlines` splits at."""
 
 
+_DEF = re.compile(r"(?:async\s+)?def\s+(?=\w)")
+
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+_COOKIE = re.compile(rb"\xef\xbb\xbf|(?:[^\r\n]*(?:\r\n|\r|\n))?[^\r\n]*coding")
+"""What may say that a file is not plain UTF-8: a byte order mark, or a coding cookie in its first two lines."""
 
 
 class Spot(Protocol):
@@ -39,17 +47,35 @@ class Text:
         self.path = path
         self.content = content
         self.encoding = encoding
-        self.lines = _NEWLINE.split(content)
 
-    def segment(self, first: int, last: int) -> str:
-        """Lines first to last, counted from 1, each ended by one newline character."""
-        return "".join(f"{line}\n" for line in self.lines[first - 1 : last])
+    @functools.cached_property
+    def lines(self) -> list[str]:
+        """Without what ends them."""
+        return _NEWLINE.split(self.content)
+
+    def forget(self) -> None:
+        """Let go of the lines, which take more than the text; they are split again when asked for."""
+        self.__dict__.pop("lines", None)
+
+    def null(self) -> SyntaxFault | None:
+        """The first null byte, which no Python file has."""
+        before, null, _ = self.content.partition("\0")
+        at = Location(self.path, len(_NEWLINE.split(before)))
+        return SyntaxFault(at, "source code cannot contain null bytes") if null else None
 
     def at(self, node: Spot) -> Location:
         """The range of a node of `ast`, whose columns are UTF-8 bytes."""
         line, end_line = node.lineno, node.end_lineno or node.lineno
         end = node.end_col_offset if node.end_col_offset is not None else node.col_offset
         return Location(self.path, line, self._column(line, node.col_offset), end_line, self._column(end_line, end))
+
+    def name(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Location:
+        """The name of a function, where it is defined."""
+        at = self.at(node)
+        found = _DEF.match(self.lines[at.line - 1], at.column - 1)
+        if found is None:
+            return at
+        return Location(self.path, at.line, found.end() + 1, at.line, found.end() + 1 + len(node.name))
 
     def read(self, place: Location) -> str:
         """What stands at a place, on one line."""
@@ -67,8 +93,7 @@ class Text:
 def decode(path: str, data: bytes) -> Text | SyntaxFault:
     """The text of a file, by its byte order mark, its coding cookie or as UTF-8."""
     try:
-        lines = (match.group() for match in _LINE.finditer(data))
-        encoding, _ = tokenize.detect_encoding(lines.__next__)
+        encoding = _encoding(data)
         content = data.decode(encoding)
     except SyntaxError as error:
         return SyntaxFault(Location(path, 1), error.msg)
@@ -79,6 +104,13 @@ def decode(path: str, data: bytes) -> Text | SyntaxFault:
     except (LookupError, ValueError) as error:
         return SyntaxFault(Location(path, 1), str(error))
     return Text(path, content, encoding)
+
+
+def _encoding(data: bytes) -> str:
+    if _COOKIE.match(data) is None:
+        return "utf-8"
+    lines = (match.group() for match in _LINE.finditer(data))
+    return tokenize.detect_encoding(lines.__next__)[0]
 
 
 def _plain(encoding: str) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
+
+from statelint.source.walking import FIELDS, WITH_ALIASES
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 Loop = ast.For | ast.AsyncFor | ast.While | Comprehension
-
-
-_BARE = frozenset({ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop})
-"""Kinds of nodes that hold nothing, of which one object stands in many places."""
 
 
 class Binding(msgspec.Struct, frozen=True, eq=False):
@@ -41,15 +40,21 @@ class Tree:
         self.module = module
         self.parents: dict[ast.AST, ast.AST] = {}
         self.nodes: list[ast.AST] = [module]
-        for node in self.nodes:  # grows as it is walked
-            for name in node._fields:
-                child = getattr(node, name, None)
-                for each in child if isinstance(child, list) else (child,):
-                    if isinstance(each, ast.AST) and type(each).__base__ not in _BARE:
-                        self.parents[each] = node
-                        self.nodes.append(each)
+        self._scopes: dict[ast.AST, Scope] = {module: module}
         self._bindings: dict[ast.AST, dict[str, list[Binding]]] = {}
-        self._gather()
+        for node in self.nodes:  # grows as it is walked
+            kind, outer = type(node), self._scopes[node]
+            if kind in _BINDS:
+                _BINDS[kind](self, node)
+            for name in FIELDS[kind]:
+                child = getattr(node, name)
+                # Decorators and defaults are evaluated in the outer scope.
+                scope: Any = node if kind in _SCOPES and name == "body" else outer
+                for each in child if type(child) is list else (child,):
+                    if type(each) in WITH_ALIASES:
+                        self.parents[each] = node
+                        self._scopes[each] = scope
+                        self.nodes.append(each)
 
     def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """What stands around a node, from the inside out, each with the child through which it is reached."""
@@ -61,10 +66,7 @@ class Tree:
 
     def scope(self, node: ast.AST) -> Scope:
         """The scope in which a node is evaluated; decorators and defaults belong to the outer one."""
-        for parent, child in self.around(node):
-            if isinstance(parent, Scope) and _is_inside(parent, child):
-                return parent
-        return self.module
+        return self._scopes.get(node, self.module)
 
     def scopes(self, node: ast.AST) -> Iterator[Scope]:
         """The scopes that a name is looked up in, from the inside out: a class's only from its own body."""
@@ -121,33 +123,34 @@ class Tree:
         found = self.find(name, node)
         return found[1][0].value if found is not None and len(found[1]) == 1 else None
 
-    def _gather(self) -> None:
-        for node in self.nodes:
-            match node:
-                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                    self._bind(node, node.name, Binding(node))
-                case ast.arg():
-                    self._bind_in(self.parents[self.parents[node]], node.arg, Binding(node))
-                case ast.Assign():
-                    for target in node.targets:
-                        self._targets(target, node, node.value)
-                case (
-                    ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value)
-                ):
-                    self._targets(target, node, value)
-                case ast.AugAssign() | ast.For() | ast.AsyncFor() | ast.comprehension():
-                    self._targets(node.target, node, None)
-                case ast.withitem(optional_vars=ast.expr() as target):
-                    self._targets(target, node, None)
-                case ast.ExceptHandler(name=str() as name):
-                    self._bind(node, name, Binding(node))
-                case ast.Import() | ast.ImportFrom():
-                    for alias in node.names:
-                        self._bind(node, alias.asname or alias.name.partition(".")[0], Binding(node))
-                case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
-                    self._bind(node, name, Binding(node))
-                case ast.Global() | ast.Nonlocal():
-                    self._outer(node)
+    def _definition(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        self._bind(node, node.name, Binding(node))
+
+    def _parameter(self, node: ast.arg) -> None:
+        self._bind_in(self.parents[self.parents[node]], node.arg, Binding(node))
+
+    def _assignment(self, node: ast.Assign) -> None:
+        for target in node.targets:
+            self._targets(target, node, node.value)
+
+    def _annotated(self, node: ast.AnnAssign | ast.NamedExpr) -> None:
+        if node.value is not None:
+            self._targets(node.target, node, node.value)
+
+    def _target(self, node: ast.AugAssign | ast.For | ast.AsyncFor | ast.comprehension) -> None:
+        self._targets(node.target, node, None)
+
+    def _context(self, node: ast.withitem) -> None:
+        if node.optional_vars is not None:
+            self._targets(node.optional_vars, node, None)
+
+    def _captured(self, node: ast.ExceptHandler | ast.MatchAs | ast.MatchStar) -> None:
+        if node.name is not None:
+            self._bind(node, node.name, Binding(node))
+
+    def _imported(self, node: ast.Import | ast.ImportFrom) -> None:
+        for alias in node.names:
+            self._bind(node, alias.asname or alias.name.partition(".")[0], Binding(node))
 
     def _targets(self, target: ast.expr, node: ast.AST, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
@@ -172,6 +175,21 @@ class Tree:
 
     def _bind_in(self, scope: ast.AST, name: str, binding: Binding) -> None:
         self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
+
+
+_SCOPES = frozenset({ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
+
+_BINDS: dict[type, Callable[[Tree, Any], None]] = {
+    **dict.fromkeys((ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef), Tree._definition),
+    **dict.fromkeys((ast.AnnAssign, ast.NamedExpr), Tree._annotated),
+    **dict.fromkeys((ast.AugAssign, ast.For, ast.AsyncFor, ast.comprehension), Tree._target),
+    **dict.fromkeys((ast.ExceptHandler, ast.MatchAs, ast.MatchStar), Tree._captured),
+    **dict.fromkeys((ast.Import, ast.ImportFrom), Tree._imported),
+    **dict.fromkeys((ast.Global, ast.Nonlocal), Tree._outer),
+    ast.arg: Tree._parameter,
+    ast.Assign: Tree._assignment,
+    ast.withitem: Tree._context,
+}
 
 
 def parameters(node: Function) -> list[str]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from statelint.diagnostics import Location
-from statelint.model.names import is_init, is_step
+from statelint.model.names import CARRIES, is_init, is_step
 from statelint.model.source import Kind, StateField
 from statelint.model.turns import Change, KeyUse, Turn, UnregisteredState
 from statelint.source import flavours
@@ -19,12 +19,13 @@ from statelint.source.classes import Known
 from statelint.source.compare import compare
 from statelint.source.execution import Execution, Frame, Returned, parameter_names
 from statelint.source.expressions import Expressions
-from statelint.source.fields import annotation_head
 from statelint.source.index import Index
 from statelint.source.outline import Outline
+from statelint.source.prospects import Prospects
 from statelint.source.rewrites import split_key
 from statelint.source.symbols import UNKNOWN, Function, Value
-from statelint.source.terms import dotted
+from statelint.source.terms import annotation_head, dotted
+from statelint.source.walking import walk
 
 _PROBE = ((0, "step"), (1, "state"))
 
@@ -33,10 +34,13 @@ _STEP = re.compile(r"\.\w+|\[[^\]]*\]")
 
 def read(outline: Outline, index: Index) -> list[Turn | UnregisteredState]:
     """The turns of a file; none of one that is nested too deeply to be run."""
+    turns = _Turns(outline, index)
     try:
-        return _Turns(outline, index).find()
+        return turns.find()
     except RecursionError:
         return []
+    finally:
+        turns.forget()
 
 
 class _Turns:
@@ -48,6 +52,8 @@ class _Turns:
         self.names = index.names
         self.expressions = Expressions(outline, index)
         self.execution = Execution(outline, self.expressions)
+        self.prospects = Prospects(outline, index.names)
+        self.annotated: dict[tuple[ast.AST, str, bool], dict[str, Value]] = {}
         self.met: dict[int, list[Value]] = {}
         self.told: set[tuple[str, Location]] = set()
         self.found: list[Turn] = []
@@ -63,6 +69,11 @@ class _Turns:
             self._explore([Function(node, top.names, name, bound=1) for node in self._methods(name)])
         return [*self.found, *dict.fromkeys(self.plain)]
 
+    def forget(self) -> None:
+        """Let go of the file's functions."""
+        self._watching(False)
+        self.expressions.forget()
+
     def _methods(self, cls: str) -> Iterator[ast.FunctionDef]:
         for name, node in self.outline.defined.items():
             if name.rpartition(".")[0] == cls and "staticmethod" not in map(dotted, node.decorator_list):
@@ -75,10 +86,11 @@ class _Turns:
     def _explore(self, functions: list[Function]) -> None:
         """Run the functions of one scope, and those inside them; then pair what no call pairs."""
         for function in functions:
+            if not self.prospects.is_worth(function):
+                continue
             frame = self.execution.run(function, self._annotated(function))
             inner = [value.function for value in frame.names.values() if value.function is not None]
-            below = {id(node) for node in ast.walk(function.node) if node is not function.node}
-            self._explore([each for each in inner if id(each.node) in below and isinstance(each.node, ast.FunctionDef)])
+            self._explore([each for each in inner if _is_inside(each.node, function.node)])
         firsts = [function for function in functions if is_init(function.name)]
         for step in functions:
             if is_step(step.name) and id(step.node) not in self.met:
@@ -149,7 +161,9 @@ class _Turns:
         states = [state for first in firsts for state in self._first_states(first)]
         read = _keys_read(step, parameter_names(step.node)[parameter + step.bound])
         fitting = [state for state in states if _fits(state, read)]
-        self._turn(step, fitting[0] if len(fitting) == 1 else UNKNOWN, parameter)
+        first = fitting[0] if len(fitting) == 1 else UNKNOWN
+        if first.node or self._annotated(step) or "random" in self.outline.text.content:
+            self._turn(step, first, parameter)
 
     def _first_states(self, first: Function) -> list[Value]:
         """The states that a function returns, where it returns the same in all its branches."""
@@ -168,10 +182,16 @@ class _Turns:
         told = known or named
         if len(told) == 1:
             return names.index(told[0])
-        return 0 if not told and len(names) > 0 and names[0] in ("s", "carry", "c") else None
+        return 0 if not told and len(names) > 0 and names[0] in CARRIES else None
 
     def _annotated(self, function: Function, *, states: bool = False) -> dict[str, Value]:
         """Parameters whose annotation is a pytree class."""
+        key = (function.node, function.cls, states)
+        if key not in self.annotated:
+            self.annotated[key] = self._read_annotations(function, states=states)
+        return self.annotated[key]
+
+    def _read_annotations(self, function: Function, *, states: bool) -> dict[str, Value]:
         arguments = function.node.args
         found = {}
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
@@ -243,6 +263,11 @@ class _Turns:
         return self.outline.text.at(node)
 
 
+def _is_inside(node: ast.FunctionDef | ast.Lambda, outer: ast.FunctionDef | ast.Lambda) -> bool:
+    """A function defined in another, told by their lines."""
+    return isinstance(node, ast.FunctionDef) and outer.lineno < node.lineno <= (outer.end_lineno or outer.lineno)
+
+
 def _elements(target: ast.expr) -> list[ast.expr]:
     return target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
 
@@ -295,7 +320,7 @@ def _fields(value: Value) -> set[str]:
 def _keys_read(step: Function, parameter: str) -> set[str]:
     """The steps of the path that the function takes from its state: `['w']`, `.w`."""
     found = set()
-    for node in ast.walk(step.node):
+    for node in walk([step.node]):
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=key)) if name == parameter:
                 found.add(f"[{key!r}]")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Location
 from statelint.model.names import Names
 from statelint.model.source import Framework, Kind, StateField, StateItem, StateValue
 from statelint.source import arrays, flavours
@@ -16,8 +15,8 @@ from statelint.source.index import Index
 from statelint.source.likely import may_hold_arrays
 from statelint.source.mapping import mapping
 from statelint.source.outline import Outline
-from statelint.source.scope import Locate, Scope
-from statelint.source.terms import Term
+from statelint.source.scope import Scope
+from statelint.source.terms import Term, is_class_name
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -193,7 +192,7 @@ class Values:
         """A call that puts a leaf into a state wherever it stands, in a trace too."""
         return term.form == "call" and context.scope.absolute(term.name) in flavours.HAIKU_STATES
 
-    def attributes(self, node: object, settings: Sequence[tuple[str, Term]], context: Context) -> Draft | None:
+    def attributes(self, node: ast.AST, settings: Sequence[tuple[str, Term]], context: Context) -> Draft | None:
         """What a constructor of a pytree class sets: `self.scale = ...`."""
         known = self.index.known(self.outline, context.cls) if context.cls else None
         if known is None:
@@ -213,7 +212,7 @@ class Values:
 
     def _class(self, name: str, context: Context) -> Known | None:
         """The pytree class that a name stands for; none when the name is a local value."""
-        if not name or name.startswith("."):
+        if not name or name.startswith(".") or not is_class_name(name):
             return None
         if name == "cls" and context.cls:
             return self.index.known(self.outline, context.cls)
@@ -290,21 +289,18 @@ class Values:
                 return True
         return False
 
-    def finish(self, draft: Draft, locate: Locate) -> StateValue:
+    def finish(self, draft: Draft) -> StateValue:
         """The value with its places."""
-        scope, read = draft.context.scope, self.outline.text.read
-
-        def find(node: object) -> Location:
-            """What a dict is given later was read by `ast`."""
-            return self.outline.text.at(node) if isinstance(node, ast.expr) else locate(node)
-
+        scope, text = draft.context.scope, self.outline.text
+        node = draft.term.node
+        at = text.name(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else text.at(node)
         change = mapping(draft.context.mapped, scope)
         items = tuple(
             StateItem(
                 path=leaf.path,
                 name=leaf.name,
                 value=msgspec.structs.replace(
-                    change(scope.express(leaf.term, find, read)), refused=self._refused(leaf.term, draft.context)
+                    change(scope.express(leaf.term, text)), refused=self._refused(leaf.term, draft.context)
                 ),
                 field=leaf.field,
                 counter=self.names.is_counter(leaf.name),
@@ -314,7 +310,7 @@ class Values:
         cls = draft.known.cls if draft.known is not None else None
         return StateValue(
             text=draft.text,
-            at=locate(draft.term.node),
+            at=at,
             items=items,
             cls=cls,
             framework=cls.framework if cls is not None and cls.framework != "jax" else self._framework(),

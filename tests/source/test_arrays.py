@@ -30,7 +30,7 @@ ARGUMENTS = {
 
 
 def is_weak(code: str) -> bool:
-    return Scope("", {}, lambda name: name).is_weak(from_ast(ast.parse(code, mode="eval").body))
+    return Scope("", dict, lambda name: name).is_weak(from_ast(ast.parse(code, mode="eval").body))
 
 
 def really_weak(code: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,6 +14,8 @@ from statelint import rules
 from statelint.model.names import Names
 from statelint.model.source import StateClass, StateValue, SyntaxFault
 from statelint.source.project import Project, Reading
+from statelint.source.words import PARSED_AT_MOST
+from tests.statelint_cli import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,6 +90,19 @@ class TestOverFiles:
         ]
         parts = [part for reading in Project(Names()).read(given) for part in reading.parts]
         assert any(isinstance(part, StateValue) for part in parts)
+
+    def test_the_same_one_by_one(self, tmp_path: Path) -> None:
+        """A file may be read after another has looked into it, or again."""
+        files = {
+            "train.py": "import jax\nfrom state import TrainState\ns = TrainState(w, 0)",
+            "state.py": STATE + "s = TrainState(w, 0)",
+        }
+        for name, source in files.items():
+            (tmp_path / name).write_text(source)
+        given = [(str(tmp_path / name), source.encode()) for name, source in files.items()]
+        project = Project(Names(), given)
+        found = [len(findings(reading)) for file in (*given, given[0]) for reading in project.read([file])]
+        assert found == [1, 1, 1]
 
     def test_imports_in_a_circle(self, tmp_path: Path) -> None:
         files = {
@@ -240,8 +257,50 @@ class TestCost:
     def test_no_libcst_without_jax(self) -> None:
         assert not imported("class AppState:\n    pass\nstate = {'params': 1, 'step': 0}\ns = AppState()")
 
-    def test_no_libcst_where_nothing_is_built(self) -> None:
-        assert not imported(STATE + "def f(x):\n    return jax.numpy.sum(x)")
+    def test_no_libcst_where_a_state_is_built(self) -> None:
+        assert not imported("import jax\nstate = {'params': 1, 'step': 0}")
 
-    def test_libcst_where_a_state_is_built(self) -> None:
-        assert imported("import jax\nstate = {'params': 1, 'step': 0}")
+    def test_libcst_for_what_python_does_not_read(self) -> None:
+        assert imported("import jax\nstate = {'params': 1 'step': 0}")
+
+    def test_trees_are_let_go(self) -> None:
+        """Without the garbage collector: a run is faster without it."""
+        files = [(str(path), path.read_bytes()) for path in sorted((ROOT / "fixtures").rglob("*.py"))]
+        gc.collect()
+        before = _trees()
+        gc.disable()
+        try:
+            project = Project(Names())
+            assert len(list(project.read(files))) == len(files)
+            assert _trees() <= before
+        finally:
+            gc.enable()
+
+
+def _trees() -> int:
+    return sum(isinstance(each, ast.FunctionDef) for each in gc.get_objects())
+
+
+class TestFilesThatSayNothingOfJax:
+    OTHER = b"x = (\n"
+
+    def read(self, *others: bytes) -> list[Reading]:
+        given = [(f"{at}.py", data) for at, data in enumerate(others)]
+        return list(Project(Names()).read(given))
+
+    def test_a_few_are_parsed(self) -> None:
+        (reading,) = self.read(self.OTHER)
+        assert not reading.screened
+        assert isinstance(reading.parts[0], SyntaxFault)
+
+    def test_many_are_not(self) -> None:
+        many = b"# a comment\n" * (PARSED_AT_MOST // 12 + 1)
+        readings = self.read(self.OTHER, many, b"x = '\xe9'", b"x = 1\n\0", b"import jax\nx = (")
+        assert [reading.screened for reading in readings] == [True, True, False, True, False]
+        faults = [[part.at.line for part in reading.parts if isinstance(part, SyntaxFault)] for reading in readings]
+        assert faults == [[], [], [1], [2], [2]]
+
+    def test_those_of_other_readings_count_too(self) -> None:
+        many = b"# a comment\n" * (PARSED_AT_MOST // 12 + 1)
+        (reading,) = Project(Names(), [("many.py", many)]).read([("other.py", self.OTHER)])
+        assert reading.screened
