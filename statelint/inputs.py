@@ -12,6 +12,7 @@ from statelint.config import Config
 from statelint.options import Options, UsageError
 from statelint.progress import SILENT, Progress
 from statelint.reading import FileReport
+from statelint.source import words
 from statelint.source.text import Text, decode
 
 
@@ -81,7 +82,9 @@ def read_sources(
 ) -> list[FileReport]:
     """What the source rules say of these files, given by path and content, and the probes that they declare."""
     folder = options.cache_dir or cache.folder_of(config.root)
-    kept = cache.file_in(folder, "source", (config.state_names, config.counter_names)) if options.cache else None
+    screen = words.are_many([data for _, data in files])
+    settings = (config.state_names, config.counter_names, screen)
+    kept = cache.file_in(folder, "source", settings) if options.cache else None
     known: cache.Cache[FileReport] = cache.Cache(FileReport, kept)
     progress.found(len(files))
-    return reading.read(files, config.names, known=known, jobs=options.jobs, told=progress.read)
+    return reading.read(files, config.names, known=known, screen=screen, jobs=options.jobs, told=progress.read)

@@ -35,10 +35,6 @@ MOST_BLOCKS = 4000
 """Pieces of work that are spread at most."""
 
 
-MOST_BESIDE = 4_000_000
-"""Bytes of source without JAX that are parsed all the same, so that a syntax error does not pass for clean code."""
-
-
 def processors() -> int:
     """How many processes can run at once."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
@@ -81,6 +77,7 @@ def read(
     names: Names,
     *,
     known: Cache[FileReport],
+    screen: bool = False,
     jobs: int = 1,
     told: Callable[[int], None] = lambda number: None,
 ) -> list[FileReport]:
@@ -89,31 +86,23 @@ def read(
     Args:
         names: what is called a state and what a counter.
         known: what earlier runs found out.
+        screen: do not parse files that say nothing of JAX.
         jobs: how many processes may read.
         told: is called with how many more files were read.
     """
-    reports = known.known(files) | _screened(files)
+    reports = known.known(files)
     told(len(reports))
     unread = [number for number, (path, _) in enumerate(files) if path not in reports]
     if unread:
         looked = Looked()
         fresh: dict[str, FileReport] = {}
         with _without_collector():
-            for block in _read(files, unread, names, jobs, looked):
+            for block in _read(files, unread, _Reader(files, names, screen=screen), jobs, looked):
                 fresh.update((report.path, report) for report in block)
                 told(len(block))
         known.learn(fresh, looked.places, looked.read)
         reports |= fresh
     return [reports[path] for path, _ in files]
-
-
-def _screened(files: Sequence[File]) -> dict[str, FileReport]:
-    """Files that do not mention JAX, when there are many of them: a syntax error is all that could be said of these."""
-    from statelint.source import words
-
-    beside = [(path, data) for path, data in files if not words.matters(data)]
-    many = sum(len(data) for _, data in beside) > MOST_BESIDE
-    return {path: FileReport(path, screened=True) for path, _ in beside} if many else {}
 
 
 @contextlib.contextmanager
@@ -125,14 +114,14 @@ def _without_collector() -> Iterator[None]:
         yield
     finally:
         if was_on:
+            gc.freeze()  # what there is now is there to stay, and need not be looked through again and again
             gc.enable()
 
 
 def _read(
-    files: Sequence[File], unread: Sequence[int], names: Names, jobs: int, looked: Looked
+    files: Sequence[File], unread: Sequence[int], reader: _Reader, jobs: int, looked: Looked
 ) -> Iterator[list[FileReport]]:
     blocks = list(_blocks(files, unread))
-    reader = _Reader(files, names)
     workers = min(jobs, len(blocks), sum(len(files[number][1]) for number in unread) // SHARE)
     if workers > 1:
         from statelint import spreading  # much to import, for where it pays
@@ -155,11 +144,11 @@ def _read(
 class _Reader:
     """Reads some of these files at a time, and remembers of all what it has seen."""
 
-    def __init__(self, files: Sequence[File], names: Names) -> None:
+    def __init__(self, files: Sequence[File], names: Names, *, screen: bool) -> None:
         from statelint.source.project import Project
 
         self._files = files
-        self._project = Project(names, files)
+        self._project = Project(names, files, screen=screen)
 
     def read(self, block: Sequence[int]) -> list[FileReport]:
         return [_report(reading) for reading in self._project.read([self._files[number] for number in block])]
@@ -177,6 +166,7 @@ def _report(reading: Reading) -> FileReport:
         probes=reading.probes,
         comments=suppressions.read(reading.path, reading.text or "", rules.names()),
         parsed=is_parsed,
+        screened=reading.screened,
     )
 
 

@@ -16,6 +16,7 @@ from statelint.cache import Cache
 from statelint.cli import main
 from statelint.model.names import Names
 from statelint.reading import FileReport
+from statelint.source import words
 from tests.statelint_cli import ROOT
 
 STATE = """\
@@ -252,7 +253,7 @@ def test_a_syntax_error_without_jax_is_reported(run: Run) -> None:
 def test_many_files_without_jax_are_not_parsed_and_counted(run: Run) -> None:
     (run.folder / "a.py").write_text("def f(:\n")
     (run.folder / "b.py").write_text("import jax\ndef f(:\n")
-    (run.folder / "long.py").write_text("# long\n" * (reading.MOST_BESIDE // 7 + 1))
+    (run.folder / "long.py").write_text("# long\n" * (words.PARSED_AT_MOST // 7 + 1))
     assert [(each["path"], each["code"]) for each in run()] == [("b.py", "SL900")]
     assert main(["--no-probe"]) == 1
     assert run.capsys.readouterr().out.splitlines()[-1] == (

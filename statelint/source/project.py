@@ -18,8 +18,8 @@ from statelint.source import callsites, plain, reader, registrations, restores, 
 from statelint.source.drawing import draw
 from statelint.source.index import Index
 from statelint.source.outline import TOO_DEEP, Hint, Outline, with_those_around
-from statelint.source.text import Text, decode
-from statelint.source.words import PARSED_AT_MOST, matters, may_restore, mentions_jax
+from statelint.source.text import Text, decode, is_text
+from statelint.source.words import matters, may_restore, mentions_jax
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -45,17 +45,18 @@ class Project:
     Args:
         names: what is called a state and what a counter.
         given: files by path and content, which is not looked for on the disk.
+        screen: do not parse what says nothing of JAX; only bytes that no Python file has are seen then.
 
     Attributes:
         read_besides: the digests of other files that were read, by path.
     """
 
-    def __init__(self, names: Names, given: Sequence[tuple[str, bytes]] = ()) -> None:
+    def __init__(self, names: Names, given: Sequence[tuple[str, bytes]] = (), *, screen: bool = False) -> None:
         self.names = names
         self.index = Index(names, self._outline)
         self.read_besides: dict[str, bytes] = {}
         self._given: dict[Path, tuple[str, bytes]] = {}
-        self._others: dict[str, int] = {}
+        self._screen = screen
         self._outlines: dict[Path, Outline | SyntaxFault] = {}
         self._awaited: set[Path] = set()
         self._give(given)
@@ -64,15 +65,11 @@ class Project:
         """Read these files, given by path and content, one by one."""
         self._give(files)
         self._awaited = {Path(path).absolute() for path, _ in files}
-        too_many = sum(self._others.values()) > PARSED_AT_MOST
         for path, data in files:
-            yield _passed_by(path, data, screened=too_many) if path in self._others else self._read(path, data)
+            yield self._read(path, data) if matters(data) else _passed_by(path, data, screen=self._screen)
 
     def _give(self, files: Sequence[tuple[str, bytes]]) -> None:
-        new = {Path(path).absolute(): (path, data) for path, data in files}
-        new = {at: given for at, given in new.items() if self._given.get(at) != given}
-        self._given |= new
-        self._others |= {path: len(data) for path, data in new.values() if not matters(data)}
+        self._given.update((Path(path).absolute(), (path, data)) for path, data in files)
 
     def _read(self, path: str, data: bytes) -> Reading:
         text = decode(path, data)
@@ -165,13 +162,14 @@ class Project:
             return SyntaxFault(Location(text.path, 1), TOO_DEEP)
 
 
-def _passed_by(path: str, data: bytes, *, screened: bool) -> Reading:
+def _passed_by(path: str, data: bytes, *, screen: bool) -> Reading:
     """A file that says nothing of JAX: whether it is Python at all."""
+    if screen and is_text(data):
+        return Reading(path, None, screened=True)
     text = decode(path, data)
-    if isinstance(text, SyntaxFault):
-        return Reading(path, None, (text,))
-    fault = text.null() if screened else parse(text)
-    return Reading(path, text.content, (fault,) if isinstance(fault, SyntaxFault) else (), screened=screened)
+    fault = parse(text) if isinstance(text, Text) else text
+    content = text.content if isinstance(text, Text) else None
+    return Reading(path, content, (fault,) if isinstance(fault, SyntaxFault) else ())
 
 
 def parse(text: Text) -> ast.Module | SyntaxFault:

@@ -57,12 +57,6 @@ class Text:
         """Let go of the lines, which take more than the text; they are split again when asked for."""
         self.__dict__.pop("lines", None)
 
-    def null(self) -> SyntaxFault | None:
-        """The first null byte, which no Python file has."""
-        before, null, _ = self.content.partition("\0")
-        at = Location(self.path, len(_NEWLINE.split(before)))
-        return SyntaxFault(at, "source code cannot contain null bytes") if null else None
-
     def at(self, node: Spot) -> Location:
         """The range of a node of `ast`, whose columns are UTF-8 bytes."""
         line, end_line = node.lineno, node.end_lineno or node.lineno
@@ -104,6 +98,15 @@ def decode(path: str, data: bytes) -> Text | SyntaxFault:
     except (LookupError, ValueError) as error:
         return SyntaxFault(Location(path, 1), str(error))
     return Text(path, content, encoding)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether it is UTF-8, without the null bytes that no Python file has."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
 
 
 def _encoding(data: bytes) -> str:

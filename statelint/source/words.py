@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-_WORDS = re.compile(rb"\b(?:jax|jaxlib|flax|optax|equinox|chex|jaxtyping|haiku|distrax|brax|statelint)\b|jax")
+_WORDS = (b"jax", b"flax", b"optax", b"equinox", b"chex", b"haiku", b"distrax", b"brax", b"statelint")
 
 _BUILDS = re.compile(rb"State\(|State\.create\(")
 
 PARSED_AT_MOST = 4_000_000
-"""Files in which nothing is to be found are parsed, to see whether they can be, up to these bytes in all."""
+"""Files in which nothing is to be found are parsed, so that a syntax error does not pass for clean code, up to these
+bytes of them in all."""
 
 
 def may_restore(content: str) -> bool:
@@ -19,7 +21,7 @@ def may_restore(content: str) -> bool:
 
 def mentions_jax(data: bytes) -> bool:
     """Whether the bytes name JAX, a library built on it or statelint."""
-    return _WORDS.search(data) is not None
+    return any(word in data for word in _WORDS)
 
 
 def builds_state(data: bytes) -> bool:
@@ -30,3 +32,15 @@ def builds_state(data: bytes) -> bool:
 def matters(data: bytes) -> bool:
     """Whether a rule may have something to say of it."""
     return mentions_jax(data) or builds_state(data)
+
+
+def are_many(contents: Sequence[bytes]) -> bool:
+    """Whether there are too many files among these in which nothing is to be found, to parse them all the same."""
+    if sum(map(len, contents)) <= PARSED_AT_MOST:
+        return False
+    others = 0
+    for data in contents:
+        others += 0 if matters(data) else len(data)
+        if others > PARSED_AT_MOST:
+            return True
+    return False

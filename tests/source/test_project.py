@@ -14,7 +14,7 @@ from statelint import rules
 from statelint.model.names import Names
 from statelint.model.source import StateClass, StateValue, SyntaxFault
 from statelint.source.project import Project, Reading
-from statelint.source.words import PARSED_AT_MOST
+from statelint.source.words import PARSED_AT_MOST, are_many
 from tests.statelint_cli import ROOT
 
 if TYPE_CHECKING:
@@ -282,25 +282,24 @@ def _trees() -> int:
 
 
 class TestFilesThatSayNothingOfJax:
-    OTHER = b"x = (\n"
+    def read(self, *given: bytes, screen: bool) -> list[Reading]:
+        files = [(f"{at}.py", data) for at, data in enumerate(given)]
+        return list(Project(Names(), screen=screen).read(files))
 
-    def read(self, *others: bytes) -> list[Reading]:
-        given = [(f"{at}.py", data) for at, data in enumerate(others)]
-        return list(Project(Names()).read(given))
-
-    def test_a_few_are_parsed(self) -> None:
-        (reading,) = self.read(self.OTHER)
+    def test_they_are_parsed_all_the_same(self) -> None:
+        (reading,) = self.read(b"x = (\n", screen=False)
         assert not reading.screened
         assert isinstance(reading.parts[0], SyntaxFault)
 
-    def test_many_are_not(self) -> None:
-        many = b"# a comment\n" * (PARSED_AT_MOST // 12 + 1)
-        readings = self.read(self.OTHER, many, b"x = '\xe9'", b"x = 1\n\0", b"import jax\nx = (")
-        assert [reading.screened for reading in readings] == [True, True, False, True, False]
-        faults = [[part.at.line for part in reading.parts if isinstance(part, SyntaxFault)] for reading in readings]
-        assert faults == [[], [], [1], [2], [2]]
+    def test_they_may_be_screened_off(self) -> None:
+        latin = b"# coding: latin-1\nx = '\xe9'"
+        readings = self.read(b"x = (\n", b"x = '\xe9'", b"x = 1\n\0", latin, b"import jax\nx = (", screen=True)
+        assert [reading.screened for reading in readings] == [True, False, False, False, False]
+        faults = [any(isinstance(part, SyntaxFault) for part in reading.parts) for reading in readings]
+        assert faults == [False, True, True, False, True]
 
-    def test_those_of_other_readings_count_too(self) -> None:
-        many = b"# a comment\n" * (PARSED_AT_MOST // 12 + 1)
-        (reading,) = Project(Names(), [("many.py", many)]).read([("other.py", self.OTHER)])
-        assert reading.screened
+    def test_when_they_are_many(self) -> None:
+        other = b"# a comment\n" * (PARSED_AT_MOST // 24 + 1)
+        assert are_many([other, other])
+        assert not are_many([other, b"import jax\n" + other])
+        assert not are_many([b"import jax\n" + other] * 4)
