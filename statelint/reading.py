@@ -46,7 +46,7 @@ class FileReport(msgspec.Struct, frozen=True):
     Attributes:
         findings: of all source rules, whether they are selected or not.
         probes: declared in it.
-        comments: those that silence findings.
+        comments: those that silence findings; None where there is nothing for them to do, so that none was looked for.
         parsed: it is Python.
         screened: it does not mention JAX, and was not parsed since there are so many of its kind.
     """
@@ -54,7 +54,7 @@ class FileReport(msgspec.Struct, frozen=True):
     path: str
     findings: tuple[Diagnostic, ...] = ()
     probes: tuple[ProbeSite, ...] = ()
-    comments: tuple[Ignore, ...] = ()
+    comments: tuple[Ignore, ...] | None = None
     parsed: bool = True
     screened: bool = False
 
@@ -160,11 +160,13 @@ class _Reader:
 
 def _report(reading: Reading) -> FileReport:
     is_parsed = not any(isinstance(part, SyntaxFault) for part in reading.parts)
+    findings, text = tuple(rules.in_source(reading.parts)), reading.text or ""
+    told = bool(findings) or suppressions.speaks(text)
     return FileReport(
         path=reading.path,
-        findings=tuple(rules.in_source(reading.parts)),
+        findings=findings,
         probes=reading.probes,
-        comments=suppressions.read(reading.path, reading.text or "", rules.names()),
+        comments=suppressions.read(reading.path, text, rules.names()) if told else None,
         parsed=is_parsed,
         screened=reading.screened,
     )

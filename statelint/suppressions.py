@@ -12,6 +12,7 @@ import msgspec
 from statelint.diagnostics import Diagnostic, Edit, Location, insert_before
 from statelint.model.source import UnusedIgnore
 
+_MARKER = re.compile(r"statelint:|noqa", re.IGNORECASE)
 _OURS = re.compile(r"#\s*statelint:\s*ignore(?P<file>-file)?(?![\w-])\s*(\[(?P<codes>[^\]]*)\]?)?")
 _NOQA = re.compile(r"#\s*noqa(?![\w-])(\s*:\s*(?P<codes>[A-Z]+\d+([\s,]+[A-Z]+\d+)*))?", re.IGNORECASE)
 _CODE = re.compile(r"SL\d{3}")
@@ -101,15 +102,15 @@ def read(path: str, text: str, rules: Mapping[str, str]) -> tuple[Ignore, ...]:
     Args:
         rules: the names of all rules by their codes.
     """
-    return tuple(_read(path, text, rules)) if _speaks(text) else ()
+    return tuple(_read(path, text, rules)) if _MARKER.search(text) else ()
 
 
-def _speaks(text: str) -> bool:
-    """Whether there may be such a comment: to find those that are takes longer than all else that is read."""
+def speaks(text: str) -> bool:
+    """Whether some comment may speak to statelint, so that it is at fault when it silences nothing."""
     if "statelint:" in text:
         return True
-    codes = (match["codes"] for match in _NOQA.finditer(text)) if "noqa" in text.lower() else ()
-    return any(listed is None or "SL" in listed.upper() for listed in codes)
+    listed = (match["codes"] for match in _NOQA.finditer(text)) if "noqa" in text.lower() else ()
+    return any("SL" in codes.upper() for codes in listed if codes)
 
 
 def _read(path: str, text: str, rules: Mapping[str, str]) -> Iterator[Ignore]:

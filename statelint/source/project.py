@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -79,12 +80,16 @@ class Project:
         if isinstance(outline, SyntaxFault):
             return Reading(path, text.content, (outline,))
         try:
-            says = mentions_jax(data) or any(hint.call and self._tells(outline, hint) for hint in outline.hints)
+            says = mentions_jax(data) or any(map(functools.partial(self._builds, outline), outline.hints))
             parts = tuple(self._parts(outline)) if says else ()
         except RecursionError:
             parts = (SyntaxFault(Location(path, 1), TOO_DEEP),)
         outline.forget()
         return Reading(path, text.content, parts, tuple(outline.probes) if says else ())
+
+    def _builds(self, outline: Outline, hint: Hint) -> bool:
+        """A class that is named like a state is called there, and another file shows that it is one."""
+        return hint.call.removesuffix(".create").endswith("State") and self._tells(outline, hint)
 
     def _parts(self, outline: Outline) -> Iterator[object]:
         yield from self.index.classes(outline)
