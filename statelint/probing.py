@@ -83,13 +83,15 @@ def run(probes: Sequence[Declared], config: Config, options: Options, progress: 
     for probe in probes:
         together[_key(probe.site)].append(probe)
     traces = known.known((key, msgspec.msgpack.encode((group, settings))) for key, group in together.items())
-    unknown = [probe for key, group in together.items() if key not in traces for probe in group]
+    # All of a file or none: what its import prints belongs to the first that is traced.
+    anew = {probe.file or key for key, group in together.items() if key not in traces for probe in group}
+    unknown = [probe for key, group in together.items() for probe in group if (probe.file or key) in anew]
     outcomes = _trace(unknown, python, config, options, progress) if unknown else []
     fresh: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         fresh[_key(outcome.probe)].append(outcome)
     _keep(known, fresh, python)
-    found = [*outcomes, *(trace for group in traces.values() for trace in group)]
+    found = [*outcomes, *(trace for key, group in traces.items() if key not in fresh for trace in group)]
     return sorted(found, key=_declaration)
 
 
