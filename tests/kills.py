@@ -25,7 +25,7 @@ def init(params):
     return {{"params": params, "step": 0, "moments_{number}": {{"count": 0}}}}
 """
 
-FILES = 30
+FILES = 12
 
 FIX = ("--fix", "--no-probe", "--isolated", "-q", ".")
 
