@@ -7,11 +7,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from statelint import config, rules
+from statelint import baseline, config, inputs, rules, suppressions
+from statelint.config import Config
 from statelint.diagnostics import Diagnostic, Location, Severity
-from statelint.model.names import Names
 from statelint.model.trace import ProbeSite, StepTrace
+from statelint.options import Options
 from statelint.probe.declare import Where, caller
+from statelint.scope import Scope
+from statelint.selectors import did_you_mean
 
 
 def trace(
@@ -75,38 +78,78 @@ def trace(
         compile=compile,
         measure=measure,
     )
-    name = getattr(step, "__name__", None) or type(step).__name__
-    path, line = caller()
-    site = ProbeSite(name, Location(path, line))
-    settings = config.load(rules.names(), start=path)
-    names = Names(settings.state_names, settings.counter_names)
-    return msgspec.convert({"probe": msgspec.to_builtins(site), **facts}, StepTrace).named(names)
+    site = ProbeSite(_name(step), Location(*caller()))
+    return msgspec.convert({"probe": msgspec.to_builtins(site), **facts}, StepTrace).named(_settings().names)
 
 
-def check(step: Callable[..., Any], state: Any, *args: Any, **options: Any) -> list[Diagnostic]:
-    """What the rules that are on by default say of a step. Arguments are those of `trace`.
+def check(
+    step: Callable[..., Any], state: Any, *args: Any, ignore: Sequence[str] = (), **options: Any
+) -> list[Diagnostic]:
+    """What the rules say of a step, by the nearest pyproject.toml to the caller's file.
+
+    Args:
+        step: as for `trace`, and so are the state, ``args`` and ``options``.
+        ignore: rules not to run besides those of the configuration: codes, prefixes of codes or names.
 
     Raises:
+        TypeError: `trace` has no such option.
+        UsageError: ``ignore`` names no rule.
         Exception: whatever the step raises on this state.
     """
-    found = rules.in_trace(trace(step, state, *args, **options))
-    on = {code for code, module in rules.load().items() if module.rule.default}
-    return sorted((finding for finding in found if finding.code in on), key=lambda finding: finding.sort_key)
+    return _check("check", step, state, args, ignore, options)
 
 
-def assert_stable(step: Callable[..., Any], state: Any, *args: Any, **options: Any) -> None:
-    """Assert that a step gives back the state it is given. Arguments are those of `trace`.
+def assert_stable(step: Callable[..., Any], state: Any, *args: Any, ignore: Sequence[str] = (), **options: Any) -> None:
+    """Assert that nothing is found in a step and its state. Arguments are those of `check`.
 
     Raises:
-        AssertionError: with every finding that is a warning or an error, and the executables that it costs.
-        Exception: whatever the step raises on this state.
+        AssertionError: with every finding that fails a run: a warning or an error, unless ``fail-on`` says otherwise.
+        Exception: as `check`.
     """
     __tracebackhide__ = True
-    found = [finding for finding in check(step, state, *args, **options) if finding.severity is not Severity.INFO]
+    least = Severity(_settings().fail_on).rank
+    checked = _check("assert_stable", step, state, args, ignore, options)
+    found = [finding for finding in checked if finding.severity.rank >= least]
     if found:
-        lines = [f"{_place(finding.location)}: {finding.code} {finding.message}" for finding in found]
-        raise AssertionError("\n".join(["the step does not give back the state it was given:", *lines]))
+        what = f"{len(found)} finding{'s' if len(found) > 1 else ''} in the state of {_name(step)}:"
+        pages = [f"more: statelint rule {code}" for code in sorted({finding.code for finding in found})]
+        raise AssertionError("\n".join([what, *map(_line, found), *pages]))
 
 
-def _place(at: Location) -> str:
-    return f"{config.shown(at.path)}:{at.line}"
+def _check(
+    caller_name: str,
+    step: Callable[..., Any],
+    state: Any,
+    args: Sequence[Any],
+    ignore: Sequence[str],
+    options: Mapping[str, Any],
+) -> list[Diagnostic]:
+    """What is left of what the rules say, when the configuration, comments and the baseline have had their say."""
+    known = trace.__kwdefaults__ or {}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"{caller_name}() got an unexpected keyword argument {name!r}{did_you_mean(name, known)}")
+    settings, texts, names = _settings(), inputs.Texts(()), rules.names()
+    scope = Scope(settings, Options(ignore=tuple(ignore)))
+
+    def is_loud(finding: Diagnostic) -> bool:
+        path = finding.location.path
+        comments = suppressions.Ignores(suppressions.read(path, texts.of(path), names), names)
+        return scope.holds(finding) and not comments.silence(finding)
+
+    found = map(scope.weighed, filter(is_loud, rules.in_trace(trace(step, state, *args, **options))))
+    return sorted(baseline.load(settings).beyond(found), key=lambda finding: finding.sort_key)
+
+
+def _settings() -> Config:
+    """The configuration that holds for the caller's file."""
+    return config.load(rules.names(), start=caller()[0])
+
+
+def _name(step: Callable[..., Any]) -> str:
+    return getattr(step, "__name__", None) or type(step).__name__
+
+
+def _line(finding: Diagnostic) -> str:
+    at = finding.location
+    return f"{config.shown(at.path)}:{at.line}: {finding.code} [{finding.severity.value}] {finding.message}"

@@ -90,6 +90,11 @@ class Baseline(msgspec.Struct, frozen=True):
         files.write(self.file, f"{text}\n".encode())
 
 
+def path(config: Config) -> str:
+    """The file of the baseline, be it there or not."""
+    return os.path.join(config.root, config.baseline or NAME)
+
+
 def load(config: Config, *, renew: bool = False) -> Baseline:
     """The baseline that the configuration names; an empty one where it names none.
 
@@ -99,7 +104,7 @@ def load(config: Config, *, renew: bool = False) -> Baseline:
     Raises:
         ConfigError: it cannot be read or is malformed.
     """
-    file = os.path.join(config.root, config.baseline or NAME)
+    file = path(config)
     if (config.baseline is None and not renew) or (renew and not os.path.exists(file)):
         return Baseline(file)
     try:

@@ -248,7 +248,7 @@ def _kinds(trace: StepTrace) -> Iterable[Kind]:
         "subtree of leaves", "structure over leaves", "its leaves'", "one for each form", "leaf by leaf", len(subtrees)
     )
     yield Kind("static field", "structure", "no", every, "no", len(trace.statics) + held["static"])
-    yield Kind("Python scalar", "leaf", "yes", "one more, once an array takes its place", "yes", held["python"])
+    yield Kind("Python scalar", "leaf", "yes", "one more, once an array takes its place", "no", held["python"])
 
 
 def _paths(leaves: Iterable[LeafTrace]) -> Iterable[str]:

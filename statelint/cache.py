@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ _OURS = {
 }
 """What a folder of caches holds besides; https://bford.info/cachedir/ is where the signature is from."""
 
-_SUFFIX = ".cache"
+_NAME = re.compile(r"[a-z]+-[0-9a-f]{32}\.cache")
 _INSTALLED = tuple(f"{os.sep}{name}" for name in ("site-packages", "dist-packages", f"lib{os.sep}python"))
 
 BEYOND = "::"
@@ -46,7 +47,8 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         content: what stands for it; None when there was no file.
         since: the turn from which on it is so.
-        looked_at: the places that were looked at because of it.
+        looked_at: the places that were looked at because of it. One that ends in a slash is a folder, of which the
+            modules in it count.
     """
 
     content: bytes | None
@@ -177,11 +179,17 @@ class Cache(Generic[Found]):
         self._sheet.nodes = {place: node for place, node in self._sheet.nodes.items() if place in reached}
 
 
-_place = os.path.abspath
+def _place(path: str) -> str:
+    """A path from the root, which may lead over links, so that nothing of it can be left out."""
+    return os.path.join(os.getcwd(), path.removeprefix(f".{os.sep}"))
 
 
 def _content(place: str) -> bytes | None:
     try:
+        if place.endswith(os.sep):
+            return _modules(place)
+        if os.path.isdir(place):
+            return b""
         if any(part in place for part in _INSTALLED):
             status = os.stat(place)
             return digest(b"%d %d" % (status.st_size, status.st_mtime_ns))
@@ -189,6 +197,19 @@ def _content(place: str) -> bytes | None:
             return digest(stream.read())
     except OSError:
         return None
+
+
+def _modules(folder: str) -> bytes:
+    """What stands for the modules that can be imported from a folder."""
+    if any(part in folder for part in _INSTALLED):
+        return digest(b"%d" % os.stat(folder).st_mtime_ns)
+    with os.scandir(folder) as entries:
+        names = sorted(entry.name for entry in entries if entry.name.endswith(".py") or _may_be_package(entry))
+    return digest("/".join(names).encode("utf-8", "surrogateescape"))
+
+
+def _may_be_package(entry: os.DirEntry[str]) -> bool:
+    return entry.name.isidentifier() and entry.name != "__pycache__" and entry.is_dir()
 
 
 # --- the files ------------------------------------------------------------------------------------------
@@ -202,7 +223,7 @@ def folder_of(root: str) -> str:
 def file_in(folder: str, kind: str, settings: object) -> str:
     """The file of the cache of this kind for a run from the current folder under these settings."""
     identity = (*_signature(), sys.version, os.getcwdb(), settings)
-    return os.path.join(folder, f"{kind}-{digest(msgspec.msgpack.encode(identity)).hex()}{_SUFFIX}")
+    return os.path.join(folder, f"{kind}-{digest(msgspec.msgpack.encode(identity)).hex()}.cache")
 
 
 def _signature() -> Iterator[object]:
@@ -249,7 +270,8 @@ def _make(folder: str) -> None:
 
 
 def _caches(folder: str) -> list[str]:
-    return [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(_SUFFIX)]
+    paths = (os.path.join(folder, name) for name in os.listdir(folder) if _NAME.fullmatch(name))
+    return [path for path in paths if os.path.isfile(path)]
 
 
 def clean(folder: str) -> bool:
@@ -264,7 +286,9 @@ def clean(folder: str) -> bool:
     found = _caches(folder)
     for path in found:
         os.unlink(path)
-    if set(os.listdir(folder)) == set(_OURS):
+    if {name: _content(os.path.join(folder, name)) for name in os.listdir(folder)} == {
+        name: digest(data) for name, data in _OURS.items()
+    }:
         for name in _OURS:
             os.unlink(os.path.join(folder, name))
         os.rmdir(folder)

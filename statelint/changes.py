@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import io
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -45,11 +45,13 @@ class Changes(msgspec.Struct, frozen=True):
     Attributes:
         settled: the findings that these changes settle.
         refused: those that they cannot, each with the reason.
+        uncovered: how many of those settled were not to be seen until others were.
     """
 
     files: tuple[Change, ...]
     settled: tuple[Diagnostic, ...] = ()
     refused: tuple[tuple[Diagnostic, str], ...] = ()
+    uncovered: int = 0
 
     def write(self) -> None:
         """Write all files, each whole or not at all.
@@ -80,12 +82,16 @@ def fix(
     before = dict(inputs.read_files(paths, config, options.buffer))
     after = dict(before)
     fixed: list[Diagnostic] = []
+    seen: Counter[tuple[str, ...]] | None = None
     refused: dict[str, tuple[tuple[Diagnostic, str], ...]] = {}
     pending = list(before)
     for _ in range(ROUNDS):
         found = linter.source_findings([(path, after[path]) for path in pending], config, options, progress)
         read, pending = pending, []
-        for path, findings in _by_file(found, unsafe=unsafe).items():
+        groups = _by_file(found, unsafe=unsafe)
+        if seen is None:
+            seen = _alike(each for findings in groups.values() for each in findings)
+        for path, findings in groups.items():
             if path not in after:
                 continue
             patched = fixing.patch(path, after[path], findings)
@@ -98,7 +104,17 @@ def fix(
             break
         # What is fixed in one file may tell of another that builds its classes: all are read once more at the end.
         pending = pending or list(after)
-    return Changes(_changed(before, after), tuple(fixed), tuple(each for found in refused.values() for each in found))
+    return Changes(
+        _changed(before, after),
+        settled=tuple(fixed),
+        refused=tuple(each for found in refused.values() for each in found),
+        uncovered=(_alike(fixed) - (seen or Counter())).total(),
+    )
+
+
+def _alike(findings: Iterable[Diagnostic]) -> Counter[tuple[str, ...]]:
+    """How many there are of each, wherever other fixes may have moved them."""
+    return Counter((finding.location.path, finding.code, finding.message) for finding in findings)
 
 
 def _by_file(findings: Iterable[Diagnostic], *, unsafe: bool) -> dict[str, list[Diagnostic]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic, Fix
+from statelint.diagnostics import Diagnostic, Fix, Related
+from statelint.model.paths import last_name, names
 from statelint.model.trace import LeafTrace
 
 WEAK = frozenset({"SL101", "SL102", "SL103"})
@@ -48,8 +49,8 @@ def _refuted(finding: Diagnostic, leaves: Iterable[LeafTrace]) -> bool:
         named = [leaf for leaf in leaves if leaf.name == name]
         return bool(named) and all(leaf.aval is not None and not leaf.aval.weak for leaf in named)
     if finding.code == SHARED:
-        below = [leaf for leaf in leaves if name and name in _names(leaf.path)]
-        return bool(below) and all(leaf.shares is None for leaf in below)
+        below = [leaf for leaf in leaves if name and name in names(leaf.path)]
+        return bool(below) and all(leaf.shares is None or leaf.clashes is False for leaf in below)
     return False
 
 
@@ -82,11 +83,15 @@ def _met_elsewhere(findings: list[Diagnostic]) -> list[Diagnostic]:
 def dearest(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """One finding for one leaf: without those of the source that are part of a dearer one of a probe."""
     findings = list(findings)
-    sources = [finding for finding in findings if finding.detector == "source"]
+    sources: dict[tuple[str, int], list[Diagnostic]] = defaultdict(list)
+    for finding in findings:
+        if finding.detector == "source":
+            sources[_line(finding)].append(finding)
     kept: list[Diagnostic] = []
     absorbed: set[int] = set()
     for finding in findings:
-        cheaper = [source for source in sources if _is_part(source, finding)]
+        lines = {_line(finding): None, **{_line(other): None for other in finding.related}}
+        cheaper = [source for line in lines for source in sources.get(line, ()) if _is_part(source, finding)]
         absorbed.update(map(id, cheaper))
         joined = _joined(finding, cheaper[0] if cheaper else None)
         kept.append(msgspec.structs.replace(joined, parts=(*joined.parts, *cheaper)))
@@ -104,12 +109,10 @@ def distinct(findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _is_part(source: Diagnostic, probe: Diagnostic) -> bool:
-    """Whether a finding of the source is about the leaf of a dearer finding: by its name, at one of its places."""
+    """Whether a finding of the source, at one of the places of a dearer one, is about the leaf of that: by its name."""
     if probe.detector != "probe" or source.code not in DEARER.get(probe.code, ()) or source.field is None:
         return False
-    places = [probe.location, *(related.location for related in probe.related)]
-    is_there = any((at.path, at.line) == (source.location.path, source.location.line) for at in places)
-    return is_there and _last_name(source) == _last_name(probe)
+    return _last_name(source) == _last_name(probe)
 
 
 def _partner(finding: Diagnostic, sources: Sequence[Diagnostic]) -> Diagnostic | None:
@@ -133,15 +136,11 @@ def _better(probe: Fix | None, source: Fix | None) -> Fix | None:
 
 
 def _last_name(finding: Diagnostic) -> str:
-    return next(reversed(_names(finding.field or "")), "")
+    return last_name(finding.field or "")
 
 
-def _names(path: str) -> list[str]:
-    return re.findall(r"[^\W\d]\w*", path)
-
-
-def _line(finding: Diagnostic) -> tuple[str, int]:
-    return (finding.location.path, finding.location.line)
+def _line(said: Diagnostic | Related) -> tuple[str, int]:
+    return (said.location.path, said.location.line)
 
 
 def _by_code_and_line(findings: Iterable[Diagnostic]) -> dict[tuple[str, str, int], list[Diagnostic]]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +62,12 @@ def run(paths: Sequence[str], config: Config, options: Options, progress: Progre
     for finding in seen:
         comments.silence(finding)  # a comment on what a probe refutes has its use where no probe runs
     silenced = [finding for finding in merged if comments.silence(finding)]
-    loud = [finding for finding in findings.dearest(merged) if not (silenced and comments.silence(finding))]
+    # A comment written where no probe ran is about a part of what a probe says of the same leaf.
+    loud = [
+        finding
+        for finding in findings.dearest(merged)
+        if not (silenced and any(map(comments.silence, (finding, *finding.parts))))
+    ]
     reports = tuple(_probe_report(outcome, paths_shown) for outcome in outcomes)
     probed = _Probed(reports, all_ran=not left)
     idle = _unused(readings, comments, scope, probed)
@@ -80,6 +87,7 @@ def run(paths: Sequence[str], config: Config, options: Options, progress: Progre
         screened=sum(report.screened for report in readings),
         probes=reports,
         probes_left=left,
+        elsewhere=options.probe,
         source=texts.lines,
         pages={code: rules.DOCS.format(code=code) for code in rules.load()},
         rules=_rule_texts,
@@ -99,19 +107,33 @@ def source_findings(
 
 
 def run_probes(declared: Sequence[Declared], config: Config, options: Options) -> Report:
-    """Run these probes, and nothing else: what the source shows of the same files is left out."""
-    scope, comments = Scope(config, options), _Comments(texts := Texts(()))
+    """Run these probes, and nothing else: the source says where their findings stand and how to mend them, no more."""
+    scope = Scope(config, options)
     outcomes = probing.run(declared, config, options)
     paths = _Paths(())
     traced = [paths.apply(finding) for outcome in outcomes for finding in _judge(outcome, config)]
-    held = findings.dearest(list(filter(scope.holds, traced)))
-    loud = [finding for finding in held if not comments.silence(finding)]
+    held = list(filter(scope.holds, traced))
+    files = _readable(sorted({finding.location.path for finding in held}))
+    readings = read_sources(files, config, options)
+    comments = _Comments(texts := Texts(files), readings)
+    seen = (each for report in readings for each in report.findings if scope.holds(each))
+    merged = findings.dearest(findings.confirmed(seen, held))
+    loud = [each for each in merged if each.detector != "source" and not comments.silence(each)]
     return Report(
         diagnostics=tuple(baseline.load(config).beyond(findings.distinct(map(scope.weighed, loud)))),
         files=0,
         probes=tuple(_probe_report(outcome, paths) for outcome in outcomes),
         source=texts.lines,
     )
+
+
+def _readable(paths: Iterable[str]) -> list[tuple[str, bytes]]:
+    """Those of these files that can be read, by path and content."""
+    files: list[tuple[str, bytes]] = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            files.append((path, Path(path).read_bytes()))
+    return files
 
 
 def _editor(files: Sequence[tuple[str, bytes]]) -> Callable[[Diagnostic], Sequence[Edit]]:
@@ -143,8 +165,11 @@ def _leaves(outcomes: Iterable[Outcome], paths: _Paths) -> Iterator[LeafTrace]:
 
 def _probe_report(outcome: Outcome, paths: _Paths) -> ProbeReport:
     at = outcome.probe.at
+    donation = outcome.compiled_donation if isinstance(outcome, StepTrace) else None
     executables, measured = (outcome.executables, outcome.measured) if isinstance(outcome, StepTrace) else (None, None)
-    return ProbeReport(outcome.probe.name, paths.shown(at.path), at.line, executables, measured, outcome.printed)
+    return ProbeReport(
+        outcome.probe.name, paths.shown(at.path), at.line, executables, measured, outcome.printed, donation
+    )
 
 
 class _Paths:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -82,15 +83,18 @@ def run(probes: Sequence[Declared], config: Config, options: Options, progress: 
     together: dict[str, list[Declared]] = defaultdict(list)
     for probe in probes:
         together[_key(probe.site)].append(probe)
-    traces = known.known((key, msgspec.msgpack.encode((group, settings))) for key, group in together.items())
+    traces = known.known(
+        (key, repr((group, settings)).encode("utf-8", "backslashreplace")) for key, group in together.items()
+    )
     # All of a file or none: what its import prints belongs to the first that is traced.
     anew = {probe.file or key for key, group in together.items() if key not in traces for probe in group}
     unknown = [probe for key, group in together.items() for probe in group if (probe.file or key) in anew]
+    began = time.time_ns()
     outcomes = _trace(unknown, python, config, options, progress) if unknown else []
     fresh: dict[str, list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         fresh[_key(outcome.probe)].append(outcome)
-    _keep(known, fresh, python)
+    _keep(known, fresh, python, began)
     found = [*outcomes, *(trace for key, group in traces.items() if key not in fresh for trace in group)]
     return sorted(found, key=_declaration)
 
@@ -111,19 +115,32 @@ def _environment() -> list[tuple[str, str]]:
     return sorted((name, value) for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_", "PYTHON")))
 
 
-def _keep(known: Cache[tuple[StepTrace, ...]], fresh: Mapping[str, Sequence[Outcome]], python: str) -> None:
-    """What failed is tried again each time; what was traced holds until a file that was imported for it changes."""
+def _keep(known: Cache[tuple[StepTrace, ...]], fresh: Mapping[str, Sequence[Outcome]], python: str, began: int) -> None:
+    """What failed is tried again each time; what was traced holds until a file that was imported for it changes, or
+    another module comes to stand beside one. When a file changed meanwhile, nobody knows which of it was imported.
+    """
     traces = {
         key: tuple(trace for trace in group if isinstance(trace, StepTrace))
         for key, group in fresh.items()
         if all(isinstance(outcome, StepTrace) for outcome in group)
     }
-    looked_at = {
+    files = {
         key: {python, key.partition(cache.BEYOND)[0]}.union(*(trace.imported for trace in group))
         for key, group in traces.items()
     }
+    traces = {key: group for key, group in traces.items() if not any(_changed(path, began) for path in files[key])}
+    looked_at = {
+        key: files[key] | {os.path.join(os.path.dirname(path), "") for path in files[key] - {python}} for key in traces
+    }
     bare = {key: tuple(msgspec.structs.replace(trace, imported=()) for trace in group) for key, group in traces.items()}
     known.learn(bare, looked_at, {})
+
+
+def _changed(path: str, since: int) -> bool:
+    try:
+        return os.stat(path).st_mtime_ns >= since
+    except OSError:
+        return True
 
 
 def _trace(

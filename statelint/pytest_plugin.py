@@ -84,8 +84,11 @@ class Plugin:
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
         """Add the configuration's probes that are meant, where its file is not among what is collected."""
         if self.config.probe and not any(item.path == self.configuration for item in items):
-            file = ProbeFile.from_parent(session, path=self.configuration, plugin=self)
-            items += file.of_configuration(self.paths)
+            file = ProbeFile.from_parent(session, path=self.configuration, plugin=self, paths=self.paths)
+            # As pytest itself collects a file, so that what it counts are all tests.
+            report = session.ihook.pytest_make_collect_report(collector=file)
+            session.ihook.pytest_collectreport(report=report)
+            items += report.result
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember the probes that are to run."""
@@ -101,20 +104,21 @@ class Plugin:
         from statelint.options import Options
 
         probes = [item.declared for item in self.items if path in (None, item.path)]
-        return linter.run_probes(probes, self.config, Options())
+        return linter.run_probes(probes, self.config, Options(cache=True))
 
 
 class ProbeFile(pytest.File):
-    """A file that declares probes."""
+    """A file that declares probes; of those of the configuration the ones that a run over these paths is about."""
 
-    def __init__(self, *, plugin: Plugin, **arguments: Any) -> None:
+    def __init__(self, *, plugin: Plugin, paths: Sequence[str] = (), **arguments: Any) -> None:
         super().__init__(**arguments)
         self.plugin = plugin
+        self.paths = paths
 
     def collect(self) -> list[ProbeItem]:
         """An item for each probe."""
         if self.path == self.plugin.configuration:
-            return self.of_configuration([])
+            return self._of_configuration()
         from statelint import showing
         from statelint.config import shown
         from statelint.options import Options
@@ -122,12 +126,12 @@ class ProbeFile(pytest.File):
         declared = showing.declared([shown(str(self.path))], self.plugin.config, Options())
         return [self._item(probe) for probe in declared if probe.table is None]
 
-    def of_configuration(self, paths: Sequence[str]) -> list[ProbeItem]:
-        """An item for each probe of the configuration that a run over these paths is about."""
+    def _of_configuration(self) -> list[ProbeItem]:
         from statelint import probing
 
         config = self.plugin.config
-        return [self._item(probe) for probe in probing.asked_for(probing.declared([], config), paths, paths, config)]
+        asked = probing.asked_for(probing.declared([], config), self.paths, self.plugin.linted, config)
+        return [self._item(probe) for probe in asked]
 
     def _item(self, probe: Declared) -> ProbeItem:
         return ProbeItem.from_parent(self, name=probe.site.name, declared=probe, plugin=self.plugin)

@@ -6,6 +6,7 @@ import contextlib
 import gc
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -29,10 +30,13 @@ SHARE = 400_000
 """Bytes of source for which another process is worth its start."""
 
 BLOCK = 100_000
-"""Bytes of source that a process takes at a time."""
+"""Bytes of source that a process takes at a time, at least."""
 
-MOST_BLOCKS = 4000
-"""Pieces of work that are spread at most."""
+MOST = 1_000_000
+"""And at most: it may have the trees of all of them at once."""
+
+TURNS = 4
+"""How often each process would still take a block of the size that it takes now, if all blocks were like it."""
 
 
 def processors() -> int:
@@ -121,21 +125,23 @@ def _without_collector() -> Iterator[None]:
 def _read(
     files: Sequence[File], unread: Sequence[int], reader: _Reader, jobs: int, looked: Looked
 ) -> Iterator[list[FileReport]]:
-    blocks = list(_blocks(files, unread))
-    workers = min(jobs, len(blocks), sum(len(files[number][1]) for number in unread) // SHARE)
+    workers = max(1, min(jobs, sum(len(files[number][1]) for number in unread) // SHARE))
+    blocks = list(_blocks(files, unread, workers))
     if workers > 1:
         from statelint import spreading  # much to import, for where it pays
 
-        done: set[int] = set()
-        for at, result in spreading.spread(
-            lambda at: reader.read(blocks[at]), lambda: reader.looked, len(blocks), workers
-        ):
-            if at is None:
-                looked.add(result)
+        done: dict[int, list[int]] = defaultdict(list)
+        finished: set[int] = set()
+        for piece in spreading.spread(lambda at: reader.read(blocks[at]), lambda: reader.looked, len(blocks), workers):
+            if piece.number is None:
+                finished.add(piece.worker)
+                looked.add(piece.result)
             else:
-                done.add(at)
-                yield result
-        blocks = [block for at, block in enumerate(blocks) if at not in done]
+                done[piece.worker].append(piece.number)
+                yield piece.result
+        # Of what a process has read that died, nobody knows what it was read from.
+        known = {number for worker in finished for number in done[worker]}
+        blocks = [block for at, block in enumerate(blocks) if at not in known]
     for block in blocks:
         yield reader.read(block)
     looked.add(reader.looked)
@@ -172,16 +178,26 @@ def _report(reading: Reading) -> FileReport:
     )
 
 
-def _blocks(files: Sequence[File], unread: Sequence[int]) -> Iterator[list[int]]:
-    """The files to be read, a few neighbours at a time: they import each other most."""
-    least = max(BLOCK, sum(len(files[number][1]) for number in unread) // MOST_BLOCKS)
+def _blocks(files: Sequence[File], unread: Sequence[int], workers: int) -> Iterator[list[int]]:
+    """The files to be read, some neighbours at a time: they import each other most.
+
+    What one process reads, another need not read for its sake: the blocks are large at first, and small in the end,
+    when the processes should come to it at the same time.
+    """
+    left = sum(len(files[number][1]) for number in unread)
     block: list[int] = []
-    size = 0
+    size, enough = 0, _enough(left, workers)
     for number in unread:
         block.append(number)
         size += len(files[number][1])
-        if size >= least:
+        if size >= enough:
             yield block
-            block, size = [], 0
+            left -= size
+            block, size, enough = [], 0, _enough(left, workers)
     if block:
         yield block
+
+
+def _enough(left: int, workers: int) -> int:
+    """The bytes of the next block, when so many are left."""
+    return min(MOST, max(BLOCK, left // (TURNS * workers)))

@@ -5,26 +5,32 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 _WIDTH = 4
 """Bytes of the number of a piece of work."""
 
 
-def spread(
-    work: Callable[[int], Any], finish: Callable[[], Any], pieces: int, workers: int
-) -> Iterator[tuple[int | None, Any]]:
-    """The results of pieces of work, each with its number, as they come.
+class Piece(NamedTuple):
+    """What a process gives: the result of a piece of work, or, where that has no number, what it says in the end."""
+
+    worker: int
+    number: int | None
+    result: Any
+
+
+def spread(work: Callable[[int], Any], finish: Callable[[], Any], pieces: int, workers: int) -> Iterator[Piece]:
+    """The results of pieces of work, as they come.
 
     What a process that dies has not done is missing: it is for the caller to do. Where processes cannot be forked,
     that is all of it.
 
     Args:
         work: does the piece of a number.
-        finish: gives what a process has to say in the end, which comes with None.
-        pieces: how many there are, some thousands at most: their numbers must fit into a pipe.
+        finish: gives what a process has to say in the end. One that does not come to it has died.
+        pieces: how many there are, a thousand at most: their numbers must fit into the smallest pipe.
         workers: how many processes do them.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
@@ -32,18 +38,21 @@ def spread(
     context = multiprocessing.get_context("fork")
     taking = _numbers(pieces)
     pipes = [context.Pipe(duplex=False) for _ in range(workers)]
-    processes = [context.Process(target=_work, args=(taking, sender, work, finish), daemon=True) for _, sender in pipes]
+    processes = [
+        context.Process(target=_work, args=(taking, pipes, at, work, finish), daemon=True) for at in range(workers)
+    ]
     for process in processes:
         process.start()
     os.close(taking)
     for _, sender in pipes:
         sender.close()
     receivers: list[Connection] = [receiver for receiver, _ in pipes]
+    workers_of = {id(receiver): at for at, receiver in enumerate(receivers)}
     while receivers:
         for ready in wait(receivers):
             assert isinstance(ready, Connection)
             try:
-                yield ready.recv()
+                yield Piece(workers_of[id(ready)], *ready.recv())
             except (EOFError, OSError):
                 receivers.remove(ready)
     for process in processes:
@@ -58,7 +67,16 @@ def _numbers(pieces: int) -> int:
     return taking
 
 
-def _work(taking: int, sender: Connection, work: Callable[[int], Any], finish: Callable[[], Any]) -> None:
+def _work(
+    taking: int,
+    pipes: Sequence[tuple[Connection, Connection]],
+    at: int,
+    work: Callable[[int], Any],
+    finish: Callable[[], Any],
+) -> None:
+    sender = pipes[at][1]
+    for end in (each for pipe in pipes for each in pipe if each is not sender):
+        end.close()  # held here, it would hide from others that whom it belongs to is dead
     with contextlib.suppress(BaseException):  # whoever waits does what is missing, and meets the same error
         while taken := os.read(taking, _WIDTH):
             number = int.from_bytes(taken, "big")

@@ -38,7 +38,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> object:
 class TestBaseline:
     def test_it_counts_by_file_and_rule(self, run) -> None:
         code, out, _ = run("--write-baseline")
-        assert (code, out) == (0, ["All clean: 2 files checked (3 findings hidden by the baseline)"])
+        assert (code, out) == (0, ["Nothing new: 2 files checked (3 findings hidden by the baseline)"])
         assert json.loads(Path(FILE).read_text()) == {
             "version": 1,
             "findings": {"b.py": {"SL101": 1}, "lib/a.py": {"SL101": 1, "SL102": 1}},
@@ -46,6 +46,17 @@ class TestBaseline:
         written = Path(FILE).read_bytes()
         assert run("--write-baseline")[0] == 0
         assert Path(FILE).read_bytes() == written
+
+    def test_what_was_written_is_said(self, run) -> None:
+        assert run("--write-baseline")[2] == [f"Wrote {FILE}"]
+        assert run("--write-baseline", "--quiet")[2] == []
+        Path("pyproject.toml").write_text("[tool.statelint]\n")
+        _, _, (wrote, rest) = run("--write-baseline")
+        assert wrote == f"Wrote {FILE}"
+        line = rest.removeprefix("It holds once [tool.statelint] says: ")
+        assert run()[0] == 1
+        Path("pyproject.toml").write_text(f"[tool.statelint]\n{line}\n")
+        assert run()[0] == 0
 
     def test_lines_may_move(self, run) -> None:
         run("--write-baseline")
@@ -69,7 +80,7 @@ class TestBaseline:
             0,
             [
                 "2 findings of the baseline gone: --write-baseline takes them out",
-                "All clean: 1 file checked (1 finding hidden by the baseline)",
+                "Nothing new: 1 file checked (1 finding hidden by the baseline)",
             ],
         )
         run("--write-baseline")
@@ -78,7 +89,7 @@ class TestBaseline:
     def test_what_was_not_judged_stays(self, run) -> None:
         run("--write-baseline")
         written = Path(FILE).read_bytes()
-        assert run("lib")[1] == ["All clean: 1 file checked (2 findings hidden by the baseline)"]
+        assert run("lib")[1] == ["Nothing new: 1 file checked (2 findings hidden by the baseline)"]
         assert run("--select", "SL101", "lib", "--write-baseline")[0] == 0
         assert Path(FILE).read_bytes() == written
 

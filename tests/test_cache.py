@@ -12,6 +12,8 @@ from statelint import cache
 from statelint.cache import Cache
 from statelint.files import digest
 
+NAME = f"x-{'0' * 32}.cache"
+
 
 class Run:
     """A run over the files of a folder: what is not known is found out, which is that file's text in capitals."""
@@ -22,7 +24,7 @@ class Run:
 
     def __call__(self, *names: str) -> list[str]:
         """The names of what was not known."""
-        store = Cache(str, str(self.folder / "kept" / "x.cache"))
+        store = Cache(str, str(self.folder / "kept" / NAME))
         given = [(str(self.folder / name), (self.folder / name).read_bytes()) for name in names]
         known = store.known(given)
         assert all(known[path] == data.decode().upper() for path, data in given if path in known)
@@ -97,7 +99,7 @@ def test_files_that_are_gone_are_let_go_of(folder: Path) -> None:
     (folder / "a").unlink()
     (folder / "c").write_text("other")
     run("c")
-    kept = (folder / "kept" / "x.cache").read_bytes()
+    kept = (folder / "kept" / NAME).read_bytes()
     assert str(folder / "c").encode() in kept
     assert str(folder / "a").encode() not in kept
 
@@ -114,7 +116,7 @@ def _flip(data: bytes, at: int) -> bytes:
 def test_a_damaged_cache_counts_for_nothing(folder: Path, damage: Callable[[bytes, int], bytes]) -> None:
     run = Run(folder, {"a": ["b"]})
     run("a", "b")
-    file = folder / "kept" / "x.cache"
+    file = folder / "kept" / NAME
     whole = file.read_bytes()
     for at in range(len(whole)):
         file.write_bytes(damage(whole, at))
@@ -124,14 +126,14 @@ def test_a_damaged_cache_counts_for_nothing(folder: Path, damage: Callable[[byte
 
 
 def test_a_sheet_of_another_form_counts_for_nothing(folder: Path) -> None:
-    file = folder / "x.cache"
+    file = folder / NAME
     for body in (b"", b"\xc0", b"\x93\x01\x80", b"not a sheet"):
         file.write_bytes(digest(body) + body)
         assert Cache(str, str(file)).known([(str(folder / "a"), b"this is a")]) == {}
 
 
 def test_a_place_where_nothing_can_be_written(folder: Path) -> None:
-    store = Cache(str, str(folder / "a" / "kept" / "x.cache"))
+    store = Cache(str, str(folder / "a" / "kept" / NAME))
     assert store.known([(str(folder / "b"), b"b")]) == {}
     store.learn({str(folder / "b"): "B"}, {}, {})
     assert sorted(path.name for path in folder.iterdir()) == ["a", "b", "c"]
@@ -142,26 +144,29 @@ def test_runs_at_once_do_each_other_no_harm(folder: Path) -> None:
         "import sys\n"
         "from statelint.cache import Cache\n"
         "for turn in range(40):\n"
-        "    store = Cache(str, 'kept/x.cache')\n"
+        "    store = Cache(str, sys.argv[2])\n"
         "    given = [(name, b'x') for name in ('a', 'b', sys.argv[1])]\n"
         "    known = store.known(given)\n"
         "    assert all(value == key.upper() for key, value in known.items()), known\n"
         "    store.learn({name: name.upper() for name, _ in given}, {'a': ['b', 'none']}, {})\n"
     )
     command = [sys.executable, "-c", program]
-    runs = [subprocess.Popen([*command, name], cwd=folder, stderr=subprocess.PIPE) for name in ("c", "a", "b")]
+    runs = [
+        subprocess.Popen([*command, name, f"kept/{NAME}"], cwd=folder, stderr=subprocess.PIPE)
+        for name in ("c", "a", "b")
+    ]
     assert [run.communicate()[1] for run in runs] == [b""] * 3
-    assert sorted(path.name for path in (folder / "kept").iterdir()) == [".gitignore", "CACHEDIR.TAG", "x.cache"]
+    assert sorted(path.name for path in (folder / "kept").iterdir()) == [".gitignore", "CACHEDIR.TAG", NAME]
 
 
 def test_only_the_last_used_settings_are_kept(folder: Path) -> None:
     for number in range(cache.MOST + 3):
-        file = folder / "kept" / f"{number}.cache"
+        file = folder / "kept" / f"x-{number:032}.cache"
         Cache(str, str(file)).learn({str(folder / "a"): "A"}, {}, {})
         os.utime(file, (number, number))
-    names = {path.stem for path in (folder / "kept").glob("*.cache")}
-    assert len(names) <= cache.MOST + 1
-    assert {"0", "1"}.isdisjoint(names)
+    numbers = {int(path.stem.partition("-")[2]) for path in (folder / "kept").glob("*.cache")}
+    assert len(numbers) <= cache.MOST + 1
+    assert {0, 1}.isdisjoint(numbers)
 
 
 def test_clean_takes_away_what_it_made(folder: Path) -> None:
@@ -172,8 +177,23 @@ def test_clean_takes_away_what_it_made(folder: Path) -> None:
 
 
 def test_clean_leaves_what_is_not_ours(folder: Path) -> None:
+    theirs = dict.fromkeys((".gitignore", "CACHEDIR.TAG", "their.cache"), "mine")
     (folder / "kept").mkdir()
-    (folder / "kept" / ".gitignore").write_text("mine")
-    Run(folder)("a")
+    for name, text in theirs.items():
+        (folder / "kept" / name).write_text(text)
+    for _ in range(cache.MOST + 2):
+        Run(folder)("a")
     assert cache.clean(str(folder / "kept"))
-    assert [(path.name, path.read_text()) for path in (folder / "kept").iterdir()] == [(".gitignore", "mine")]
+    assert {path.name: path.read_text() for path in (folder / "kept").iterdir()} == theirs
+
+
+def test_modules_that_come_to_stand_in_a_folder(folder: Path) -> None:
+    place, store = os.path.join(folder, ""), folder / "kept" / NAME
+    store.parent.mkdir()
+    about = [(str(folder / "a"), b"this is a")]
+    Cache(str, str(store)).learn({str(folder / "a"): "A"}, {str(folder / "a"): [place]}, {})
+    assert Cache(str, str(store)).known(about)
+    (folder / "data.txt").write_text("no module")
+    assert Cache(str, str(store)).known(about)
+    (folder / "new.py").write_text("")
+    assert not Cache(str, str(store)).known(about)

@@ -76,6 +76,7 @@ def test_exit_codes(project: Path, arguments: list[str], code: int) -> None:
         (["--output-file", ""], "--output-file: '' names no file"),
         (["--python", ""], "--python: '' names no file"),
         (["--isolated", "--config", "x.toml"], "--config does not go with --isolated"),
+        (["--unsafe-fixes"], "--unsafe-fixes goes with --fix or --diff"),
         ([""], "'': no such file or folder"),
         (["new\nline.py"], "new\\nline.py: no such file or folder"),
         (["--config", "nowhere.toml"], "nowhere.toml: cannot be read: No such file or directory"),

@@ -324,6 +324,45 @@ def test_a_key_is_split_where_that_is_plain(file: Path, before: str, after: str 
     assert fixed(file, KEYED.format(before), select=("SL305",)) == KEYED.format(after or before)
 
 
+@pytest.mark.parametrize(
+    ("field", "mended"),
+    [
+        ("rate: float = struct.field(pytree_node=False)", "rate: jax.Array"),
+        ("rate: float | None = struct.field(pytree_node=False)", "rate: float | None"),
+        ("n: int = dataclasses.field(metadata=dict(pytree_node=False))", "n: jax.Array"),
+        ('n: int = dataclasses.field(metadata={"pytree_node": False})', "n: jax.Array"),
+        (
+            "rate: float = struct.field(pytree_node=False, default=0.5)",
+            "rate: jax.Array = dataclasses.field(default_factory=lambda: jnp.asarray(0.5, jnp.float32))",
+        ),
+        (
+            "rate: float = struct.field(pytree_node=False, repr=False)",
+            "rate: jax.Array = struct.field(repr=False)",
+        ),
+        (
+            "rate: float = dataclasses.field(metadata=dict(pytree_node=False, unit=None))",
+            "rate: float = dataclasses.field(metadata=dict(pytree_node=True, unit=None))",
+        ),
+        ("step: int = 0", "step: jax.Array = dataclasses.field(default_factory=lambda: jnp.zeros((), jnp.int32))"),
+    ],
+)
+def test_a_static_number_becomes_a_plain_array(file: Path, field: str, mended: str) -> None:
+    head = "import dataclasses\n\nimport jax\nimport jax.numpy as jnp\nfrom flax import struct\n\n\n"
+    state = "@struct.dataclass\nclass State:\n    w: jax.Array\n    {}\n"
+    assert fixed(file, head + state.format(field)) == head + state.format(mended)
+    left = linter.source_findings([(str(file), file.read_bytes())], SETTINGS, Options(extend_select=("SL104",)))
+    assert [finding.code for finding in left] == ([] if "jax.Array" in mended else ["SL104"])
+
+
+def test_a_folded_key_is_split(file: Path) -> None:
+    before = '    k = random.fold_in(state["key"], 0)\n    return {"key": state["key"], "x": random.normal(k, (3,))}'
+    after = (
+        '    key, subkey = random.split(state["key"])\n    k = random.fold_in(subkey, 0)\n'
+        '    return {"key": key, "x": random.normal(k, (3,))}'
+    )
+    assert fixed(file, KEYED.format(before), select=("SL305",)) == KEYED.format(after)
+
+
 def test_a_jit_goes_before_the_function_it_was_in(file: Path) -> None:
     source = """
         import jax

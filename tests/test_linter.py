@@ -9,7 +9,7 @@ import pytest
 from statelint import config, findings, linter, rules
 from statelint.cli import main
 from statelint.diagnostics import Diagnostic, Fix, Location, Severity
-from statelint.model.trace import Executables
+from statelint.model.costs import Executables
 from statelint.options import Options, UsageError
 from statelint.report import Look, Report
 from statelint.report.base import summary
@@ -463,9 +463,9 @@ def test_a_drift_takes_the_weak_leaf_of_its_name_and_line_only() -> None:
     assert (merged.detector, merged.location.column, merged.fix) == ("both", 7, Fix(True, "mend tau"))
 
 
-@pytest.mark.parametrize("adopt", ["--add-ignore", "--write-baseline"])
+@pytest.mark.parametrize("adopt", [["--add-ignore"], ["--write-baseline"], ["--no-probe", "--add-ignore"]])
 def test_what_is_put_up_with_is_so_with_probes_and_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopt: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adopt: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text('[tool.statelint]\nbaseline = "known.json"\n')
@@ -479,5 +479,5 @@ def test_what_is_put_up_with_is_so_with_probes_and_without(
         'probe = Probe(step=step, state=create_state, args=("f32[]",))\n'
     )
     assert main([]) == 1
-    main([adopt])
+    main(adopt)
     assert (main([]), main(["--no-probe"])) == (0, 0)

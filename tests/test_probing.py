@@ -80,8 +80,10 @@ def test_it_is_traced_again_when_a_file_that_it_imports_changes(project: Project
     imported, report = project.run()
     assert imported == 1
     assert [each["code"] for each in report["diagnostics"]] == ["SL103"]
-    project.write("other.py", "import jax\n")
+    project.write("data.txt", "1")
     assert project.run()[0] == 0
+    project.write("other.py", "import jax\n")
+    assert project.run()[0] == 1, "it may be what an import found missing"
     project.write("train.py", TRAIN.replace("+ 1", "+ 2"))
     assert project.run()[0] == 1
 
@@ -145,3 +147,9 @@ def test_an_installed_package_that_is_upgraded(project: Project) -> None:
     assert [project.run()[0] for _ in range(2)] == [1, 0]
     os.utime(installed / "helper.py", (1, 1))
     assert [project.run()[0] for _ in range(2)] == [1, 0]
+
+
+def test_a_file_that_changes_while_it_is_traced(project: Project) -> None:
+    meddling = "import time\nfrom pathlib import Path\ntime.sleep(0.1)\nPath('helper.py').touch()\n"
+    project.write("train.py", TRAIN.replace("def step", f"{meddling}def step"))
+    assert [project.run()[0] for _ in range(2)] == [1, 1]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
@@ -91,6 +92,31 @@ def test_a_failure_is_what_statelint_says(project: Path) -> None:
     assert "pytest_plugin.py" not in done.stdout
 
 
+def test_a_failure_reads_as_it_does_in_a_run(project: Path) -> None:
+    (project / "weak.py").write_text(WEAK.replace("create", "create_state"))
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "statelint", "weak.py"]
+    shown = subprocess.run(command, cwd=project, env=env, capture_output=True, text=True, check=False).stdout
+    finding = shown.partition("\n\n")[0]
+    assert "= seen: in the source, and confirmed by probe weak" in finding
+    assert "= fix (--fix): " in finding
+    assert finding in run(project, "--statelint", "weak.py").stdout
+
+
+def test_what_the_source_alone_shows_is_not_said_of_a_probe(project: Path) -> None:
+    with (project / "good.py").open("a") as file:
+        file.write("\n\ndef create_state():\n    zeros = jnp.zeros(3)\n    return {'mu': zeros, 'nu': zeros}\n")
+    assert outcomes(run(project, "--statelint", "-rA", "good.py")) == {"good.py::count": "PASSED"}
+
+
+def test_traces_are_kept(project: Path) -> None:
+    with (project / "good.py").open("a") as file:
+        file.write("open('runs', 'a').write('once')\n")
+    for _ in range(2):
+        assert outcomes(run(project, "--statelint", "-rA", "good.py")) == {"good.py::count": "PASSED"}
+    assert (project / "runs").read_text() == "once"
+
+
 def test_without_the_option_nothing_is_collected(project: Path) -> None:
     done = run(project, "-rA")
     assert outcomes(done) == {"test_own.py::test_own": "PASSED"}
@@ -142,6 +168,31 @@ class TestConfiguration:
     def test_where_the_module_of_its_step_is_named(self, project: Path) -> None:
         done = run(project, "--statelint", "-rA", "weak.py")
         assert outcomes(done) == {"weak.py::weak": "FAILED", "pyproject.toml::table": "FAILED"}
+
+    @pytest.fixture
+    def layout(self, project: Path) -> Path:
+        """The project with its modules in `src`."""
+        (project / "src").mkdir()
+        for name in ("good.py", "weak.py"):
+            (project / name).rename(project / "src" / name)
+        return project
+
+    @pytest.mark.parametrize(
+        ("where", "arguments"), [(".", ["src"]), ("src", []), ("src", ["."]), ("src", ["weak.py"])]
+    )
+    def test_a_folder_is_about_what_it_is_for_statelint(self, layout: Path, where: str, arguments: list[str]) -> None:
+        done = run(layout / where, "--statelint", "-rA", *arguments)
+        command = [sys.executable, "-m", "statelint", "--output-format", "json", *arguments]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        lint = subprocess.run(command, cwd=layout / where, env=env, capture_output=True, text=True, check=False)
+        probes = sorted(probe["name"] for probe in json.loads(lint.stdout)["checked"]["probes"])
+        assert "table" in probes
+        assert sorted(name.partition("::")[2] for name in outcomes(done)) == probes
+
+    def test_all_are_counted(self, layout: Path) -> None:
+        done = run(layout / "src", "--statelint", "--collect-only", "-q")
+        assert len(re.findall(r"^\S+::\w+$", done.stdout, re.MULTILINE)) == 3
+        assert "3 tests collected" in done.stdout
 
     def test_one_can_be_run_by_its_name(self, project: Path) -> None:
         done = run(project, "--statelint", "-rA", "pyproject.toml::table")
@@ -207,14 +258,3 @@ def test_the_package_declares_it() -> None:
     assert declared == {"statelint": "statelint.pytest_plugin"}
     installed = {point.name: point.value for point in importlib.metadata.entry_points(group="pytest11")}
     assert installed.get("statelint", declared["statelint"]) == declared["statelint"]
-
-
-def test_assert_stable_names_the_line_of_each_finding(project: Path) -> None:
-    (project / "test_weak.py").write_text(
-        "import statelint\nfrom weak import create, step\n\ndef test_it():\n    statelint.assert_stable(step, create)\n"
-    )
-    done = run(project, "test_weak.py")
-    assert done.returncode == 1
-    (line,) = re.findall(r"^E +(weak\.py.*)$", done.stdout, re.MULTILINE)
-    assert line.startswith("weak.py:5: SL101 state['step'] starts as a Python int")
-    assert line.count("state['step']") == 1

@@ -46,7 +46,7 @@ train = Probe(step=step, state=create)
 
 
 def show(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "statelint", "show", *arguments]
+    command = [sys.executable, "-m", "statelint", "show", "--no-cache", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -132,7 +132,7 @@ class TestColumns:
 
     def test_a_terminal_is_given_lines_that_fit(self, project):
         ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "statelint", "show", "--color", "never"]
+        command = [sys.executable, "-m", "statelint", "show", "--no-cache", "--color", "never"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "60"}
         with subprocess.Popen(command, cwd=project, env=environment, stdout=theirs):
             os.close(theirs)
@@ -289,3 +289,69 @@ def test_a_call_that_fails_is_named(tmp_path):
 def test_an_extra_of_a_literal_state_stands_at_its_probe(tmp_path):
     (tmp_path / "train.py").write_text("from statelint import Probe\n\np = Probe(lambda s: s + 1, 0)\n")
     assert "  after a restore: state: weak int32[] -> int32[] (train.py:3)\n" in show(tmp_path, "train.py").stdout
+
+
+DONATING = """\
+import functools
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+@functools.partial(jax.jit, donate_argnums=0)
+def step(state):
+    return {"w": state["w"] * 2, "step": state["step"] + 1}
+
+probe = Probe(step, lambda: {"w": jnp.zeros(3), "step": 0})
+"""
+
+
+class TestDonation:
+    @pytest.fixture
+    def project(self, tmp_path):
+        (tmp_path / "m.py").write_text(DONATING)
+        return tmp_path
+
+    def test_a_python_scalar_is_never_donated(self, project):
+        text = show(project).stdout
+        assert re.search(r"state\['w'\] +array .* donated$", text, re.MULTILINE)
+        assert re.search(r"state\['step'\] +Python scalar +int32\[\] +weak +4$", text, re.MULTILINE)
+        assert re.search(r"of which reused +12 B ", text)
+        assert re.search(r"^Python scalar .* no +1$", text, re.MULTILINE)
+        (probe,) = as_json(project)
+        assert {leaf["path"]: leaf["donated"] for leaf in probe["leaves"]} == {"['step']": False, "['w']": True}
+        assert probe["donates"] is True
+
+    def test_the_compiled_program_tells_what_it_reuses(self, project):
+        assert (
+            "compiled, the step reuses 12 of the 12 bytes donated on each device\n" in show(project, "--compile").stdout
+        )
+        (probe,) = as_json(project, "--compile")
+        assert probe["donation"] == {"asked": 12, "promised": 12, "reused": 12}
+        assert "donation" not in as_json(project)[0]
+
+
+@pytest.mark.parametrize(("jit", "under"), [("@jax.jit", ""), ("", ", as nothing has jitted it yet")])
+def test_a_refused_state_says_whether_the_step_is_jitted(tmp_path, jit, under):
+    (tmp_path / "m.py").write_text(
+        f"import jax\nfrom statelint import Probe\n\n{jit}\ndef step(state):\n    return state\n\n"
+        "probe = Probe(step, {'a': 'text', 'b': 1.0})\n"
+    )
+    assert f"under jax.jit{under}\njax.jit refuses this state\n" in show(tmp_path).stdout
+
+
+def test_what_changes_at_every_call_is_one_line(tmp_path):
+    (tmp_path / "m.py").write_text(
+        "import jax\nimport jax.numpy as jnp\nfrom flax import struct\nfrom statelint import Probe\n\n"
+        "@struct.dataclass\nclass State:\n    w: jax.Array\n    n: int = struct.field(pytree_node=False, default=0)\n\n"
+        "def step(state):\n    return state.replace(n=state.n + 1)\n\n"
+        "probe = Probe(step, lambda: State(jnp.zeros(3)))\n"
+    )
+    lines = [line for line in show(tmp_path).stdout.splitlines() if line.startswith("  ")]
+    assert lines == ["  at every call: state.n: 0 -> 1 -> ... (m.py:12)"]
+
+
+def test_a_name_that_stands_for_nothing_has_no_place():
+    done = show(LESSON, "adam:nothing")
+    assert done.stdout == "adam:nothing\nFAILED: module 'adam' has no attribute 'nothing'\n"
+    (probe,) = as_json(LESSON, "adam:nothing")
+    assert (probe["path"], probe["line"], probe["failed"]["path"], probe["failed"]["line"]) == (None,) * 4

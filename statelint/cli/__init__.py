@@ -60,8 +60,9 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def statelint() -> None:
     """Find what makes JAX compile again, refuse a carry or fail a donation, before the first run.
 
-    statelint reads the source, and traces the steps that are declared as probes. `statelint check --help`
-    lists the options.
+    All options: statelint check --help
+
+    statelint reads the source, and traces the steps that are declared as probes.
     """
 
 

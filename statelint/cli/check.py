@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from statelint import config, inputs, linter, reading, rules
+from statelint import baseline, config, inputs, linter, reading, rules
 from statelint.cli import listing, meter, stdin, watching
 from statelint.cli.common import (
     CLEAN,
@@ -16,7 +16,9 @@ from statelint.cli.common import (
     check_combination,
     check_folder,
     color_option,
+    compile_option,
     file_option,
+    no_cache_option,
     rules_option,
 )
 from statelint.cli.printed import say_printed, verbose_option
@@ -69,14 +71,12 @@ SECTIONS = {
     type=click.Choice(["orbax", "flax"]),
     help="Take the states of probes through a real checkpoint of this library.",
 )
-@click.option(
-    "--compile", is_flag=True, help="Compile the steps of probes: XLA says where leaves go, and what donation saves."
-)
+@compile_option
 @click.option("--measure", is_flag=True, help="Run the steps of probes for real, and report what they compile.")
 @file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
-@click.option("--no-cache", is_flag=True, help="Find everything out anew, and keep nothing.")
-@cache_dir_option
+@no_cache_option
+@cache_dir_option("Keep what was found out here, not in .statelint_cache beside the configuration.")
 @click.option(
     "-j",
     "--jobs",
@@ -156,6 +156,8 @@ def command(
         *({name: True, "--watch": watch} for name, given in alone.items() if given),
         {"--show-files": show_files, "--show-settings": show_settings},
     )
+    if unsafe_fixes and not (fix or diff):
+        raise click.UsageError("--unsafe-fixes goes with --fix or --diff")
     if statistics and output_format not in STATISTICS:
         raise click.UsageError(f"--statistics does not go with --output-format {output_format}")
     if (show_files or show_settings) and output_format not in listing.FORMATS:
@@ -206,6 +208,8 @@ def command(
             fixed, asked = mending.make(made, options)
         with meter.progress(quiet=quiet) as progress:
             report = msgspec.structs.replace(linter.run(paths, settings, asked, progress), fixed=fixed)
+        if write_baseline and not quiet:
+            _say_baseline(settings)
         for probe in report.probes if verbose else ():
             say_printed(probe.name, probe.printed)
         if add_ignore:
@@ -238,6 +242,12 @@ def command(
 
 def _say_empty(paths: tuple[str, ...]) -> None:
     say(f"statelint: warning: no Python files found under {', '.join(paths) or '.'}")
+
+
+def _say_baseline(settings: Config) -> None:
+    say(f"Wrote {config.shown(baseline.path(settings))}")
+    if settings.baseline is None:
+        say(f'It holds once [tool.statelint] says: baseline = "{baseline.NAME}"')
 
 
 def _exit_code(report: Report, fail_on: str) -> int:

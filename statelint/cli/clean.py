@@ -12,7 +12,7 @@ from statelint.options import UsageError
 
 
 @click.command("clean")
-@cache_dir_option
+@cache_dir_option("Delete the caches in this folder, not .statelint_cache beside the configuration.")
 @file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
 def command(cache_dir: str | None, config_file: str | None, isolated: bool) -> int:

@@ -86,9 +86,9 @@ def _not_empty(ctx: click.Context, parameter: click.Parameter, value: str | None
     return value
 
 
-def file_option(*names: str, text: str, metavar: str = "FILE", envvar: str | None = None) -> Option:
+def file_option(*names: str, text: str, metavar: str = "FILE") -> Option:
     """An option that names a file."""
-    return click.option(*names, metavar=metavar, callback=_not_empty, envvar=envvar, help=text)
+    return click.option(*names, metavar=metavar, callback=_not_empty, help=text)
 
 
 color_option = click.option(
@@ -96,12 +96,21 @@ color_option = click.option(
 )
 
 
-cache_dir_option = file_option(
-    "--cache-dir",
-    text="Keep what was found out here, not in .statelint_cache beside the configuration.",
-    metavar="FOLDER",
-    envvar="STATELINT_CACHE_DIR",
+compile_option = click.option(
+    "--compile", is_flag=True, help="Compile the steps of probes: XLA says where leaves go, and what donation saves."
 )
+no_cache_option = click.option("--no-cache", is_flag=True, help="Find everything out anew, and keep nothing.")
+
+
+def cache_dir_option(text: str) -> Option:
+    """An option that names the folder of the caches."""
+    return click.option("--cache-dir", metavar="FOLDER", callback=_folder, envvar="STATELINT_CACHE_DIR", help=text)
+
+
+def _folder(ctx: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value and os.path.exists(value) and not os.path.isdir(value):
+        raise click.UsageError(f"{parameter.opts[0]}: {value} is not a folder")
+    return _not_empty(ctx, parameter, value)
 
 
 def check_combination(*groups: dict[str, bool]) -> None:

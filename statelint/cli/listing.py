@@ -22,6 +22,10 @@ _ADDED = ("extend_select", "ignore")
 """Settings that an option adds to, where others go in place of what the file says."""
 
 
+_LEFT_OUT = {"select": "all but the pedantic ones", "probe-memory": "half of the machine's"}
+"""What no value stands for, where that is not nothing."""
+
+
 class Setting(msgspec.Struct, frozen=True):
     """A setting in force, and where its value comes from: a file, options or the default."""
 
@@ -44,7 +48,7 @@ def settings(ctx: click.Context, config: Config, options: Options, output_format
     if output_format == "json":
         shown = {row.name: {"value": row.value, "source": row.source} for row in rows}
         return json.dumps({"settings": shown, "rules": enabled}, indent=2) + "\n"
-    cells = [("setting", "from", "value"), *((row.name, row.source, _text(row.value)) for row in rows)]
+    cells = [("setting", "from", "value"), *((row.name, row.source, _text(row)) for row in rows)]
     names, sources = (max(len(row[column]) for row in cells) for column in (0, 1))
     lines = [f"{name:{names}}  {source:{sources}}  {value}" for name, source, value in cells]
     return "".join(f"{line}\n" for line in [*lines, "", f"Rules that run: {' '.join(enabled)}"])
@@ -86,5 +90,7 @@ def _is_given(ctx: click.Context, field: str) -> bool:
     return ctx.get_parameter_source(field) is ParameterSource.COMMANDLINE
 
 
-def _text(value: Any) -> str:
-    return "none" if value is None else escaped(json.dumps(value, ensure_ascii=False))
+def _text(row: Setting) -> str:
+    if row.value is None:
+        return _LEFT_OUT.get(row.name, "none")
+    return escaped(json.dumps(row.value, ensure_ascii=False))

@@ -47,7 +47,7 @@ def silence(paths: Sequence[str], settings: Config, report: Report, *, exit_zero
 
 
 def _extent(made: Changes) -> Fixed:
-    return Fixed(len(made.settled), len(made.files))
+    return Fixed(len(made.settled), len(made.files), made.uncovered)
 
 
 def _say_refused(made: Changes, what: str) -> None:

@@ -8,7 +8,17 @@ import click
 
 from statelint import config, rules, showing
 from statelint.cli import meter
-from statelint.cli.common import CLEAN, FOUND, check_combination, check_folder, color_option, file_option
+from statelint.cli.common import (
+    CLEAN,
+    FOUND,
+    cache_dir_option,
+    check_combination,
+    check_folder,
+    color_option,
+    compile_option,
+    file_option,
+    no_cache_option,
+)
 from statelint.cli.printed import say_printed, verbose_option
 from statelint.cli.terminal import colours, put
 from statelint.model.trace import ProbeFailure
@@ -23,8 +33,11 @@ from statelint.report import state, state_json
 )
 @click.option("--all", "everything", is_flag=True, help="Show each leaf, also where many are alike.")
 @file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
+@compile_option
 @file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
 @click.option("--isolated", is_flag=True, help="Read no configuration.")
+@no_cache_option
+@cache_dir_option("Keep what was found out here, not in .statelint_cache beside the configuration.")
 @verbose_option
 @color_option
 def command(
@@ -32,8 +45,11 @@ def command(
     output_format: str,
     everything: bool,
     python: str | None,
+    compile: bool,
     config_file: str | None,
     isolated: bool,
+    no_cache: bool,
+    cache_dir: str | None,
     verbose: bool,
     color: str,
 ) -> int:
@@ -47,7 +63,12 @@ def command(
     start = next((target for target in targets if not showing.is_reference(target)), ".")
     settings = config.load(rules.names(), start=start, file=config_file, isolated=isolated)
     with meter.progress(quiet=False) as progress:
-        outcomes = showing.show(targets, settings, Options(python=python), progress)
+        outcomes = showing.show(
+            targets,
+            settings,
+            Options(python=python, compile=compile, cache=not no_cache, cache_dir=cache_dir),
+            progress,
+        )
     for outcome in outcomes if verbose else ():
         say_printed(outcome.probe.name, outcome.printed)
     look = {"colour": colours(color, to_file=False), "fold": sys.stdout.isatty()}

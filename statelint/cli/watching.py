@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NoReturn
 
 import msgspec
@@ -39,7 +39,7 @@ class _Sight(msgspec.Struct, frozen=True):
         """What has changed, so that a check may find something else; empty when it cannot."""
         paths = {path for path, _ in self.contents.items() ^ before.contents.items()}
         if not paths:
-            return "" if self.errors == before.errors else "checking again"
+            return "" if self.errors == before.errors else "the configuration changed"
         return f"{paths.pop() if len(paths) == 1 else counted(len(paths), 'file')} changed"
 
 
@@ -110,7 +110,7 @@ def _next(sight: _Sight, paths: Sequence[str], load: Callable[[], Config]) -> _S
                 try:
                     seen = _look(paths, load())
                 except (ConfigError, UsageError) as error:
-                    seen = msgspec.structs.replace(sight, errors=error.lines)
+                    seen = msgspec.structs.replace(sight, contents=_digests(sight.contents), errors=error.lines)
                 if seen != sight:
                     return seen
     except OSError as error:
@@ -124,7 +124,11 @@ def _look(paths: Sequence[str], config: Config) -> _Sight:
     named = [*found.files, *([config.file] if config.file else []), *kept]
     folders = {os.path.join(os.path.dirname(os.path.realpath(path)), "") for path in named}
     root = os.path.join(os.path.realpath(config.root), "")
-    return _Sight(config, found.folders | folders | {root}, {path: _digest(path) for path in named})
+    return _Sight(config, found.folders | folders | {root}, _digests(named))
+
+
+def _digests(paths: Iterable[str]) -> dict[str, bytes | None]:
+    return {path: _digest(path) for path in paths}
 
 
 def _digest(path: str) -> bytes | None:

@@ -200,6 +200,7 @@ def is_optimizer(name: str) -> bool:
     return _matches(name, OPTIMIZER_NAMES)
 
 
+@functools.cache
 def is_init(name: str) -> bool:
     """Whether a function of this name builds the first state."""
     return _matches(name, INIT_NAMES)
@@ -210,22 +211,25 @@ def is_state_maker(name: str) -> bool:
     return _matches(name, ("init", "init_*", "*_init", "initial_*", "create_*state*", "make_*state*"))
 
 
+@functools.cache
 def is_step(name: str) -> bool:
     """Whether a function of this name is traced as a rule."""
     return _matches(name, STEP_NAMES) and not _matches(name, BUILDER_NAMES)
 
 
+@functools.cache
 def is_written(name: str) -> bool:
     """Whether a function of this name writes down what it is given."""
     return _matches(name, WRITTEN_NAMES)
 
 
+@functools.cache
 def is_expected(name: str) -> bool:
     """Whether a test compares with what has this name."""
     return _matches(name, EXPECTED_NAMES)
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.cache
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return bool(_compiled(patterns).fullmatch(name.strip("_").lower()))
 

@@ -16,6 +16,16 @@ def steps(path: str) -> list[str]:
     return re.findall(r"\[.*?\](?=[.\[]|$)|\.?[^.\[]+", path)
 
 
+def last_name(path: str) -> str:
+    """The last name on a path; empty where there is none but positions."""
+    return next(reversed(names(path)), "")
+
+
+def names(path: str) -> list[str]:
+    """The names on a path: `opt_state`, `mu`, `w`."""
+    return re.findall(r"[^\W\d]\w*", path)
+
+
 def common_parents(paths: Sequence[str]) -> tuple[str, ...]:
     """The paths without the last steps that they have in common: `mu['w']` and `nu['w']` as `mu` and `nu`."""
     split = [steps(path) for path in paths]

@@ -127,7 +127,8 @@ class StateField(msgspec.Struct, frozen=True):
         unmarked: a base declares it static, and this class again without the mark.
         default_keyword: the `default` of `field(default=...)`, where the default is given so.
         default_factory: the default is what a function returns.
-        mark: what says that it is static: the `False` of `pytree_node=False`, the `True` of `static=True`.
+        number: where it is annotated as an `int` or `float`, and nothing more.
+        as_data: edits that make a static field a leaf that is an array; none where the mark stands elsewhere.
     """
 
     name: str
@@ -141,15 +142,12 @@ class StateField(msgspec.Struct, frozen=True):
     unmarked: bool = False
     default_keyword: Location | None = None
     default_factory: bool = False
-    mark: Expression | None = None
+    number: Location | None = None
+    as_data: tuple[Edit, ...] = ()
 
     def holds(self, is_such: Callable[[Kind], bool]) -> bool:
         """Its declaration says so: the annotation, or the default."""
         return is_such(self.kind) or (self.default is not None and is_such(self.default.kind))
-
-    def as_data(self) -> tuple[Edit, ...]:
-        """A leaf instead of a static field; no edits where the mark stands elsewhere."""
-        return replace(self.mark.at, str(not self.mark.number)) if self.mark is not None else ()
 
 
 class StateClass(msgspec.Struct, frozen=True):
@@ -185,13 +183,16 @@ class StateClass(msgspec.Struct, frozen=True):
     def with_dtype(self, field: StateField) -> tuple[Edit, ...]:
         """The default of a field strongly typed, and made anew for each value where the class is a dataclass."""
         value = field.default.with_dtype() if field.default is not None else ()
-        if not value or field.default is None or field.default_factory or self.is_tuple:
-            return value
+        if not value or field.default is None:
+            return ()
+        annotated = replace(field.number, "{jax}.Array") if field.number is not None else ()
+        if field.default_factory or self.is_tuple:
+            return (*annotated, *value)
         if field.default_keyword is not None:
             named = insert_after(field.default_keyword, "_factory")
-            return (*named, *insert_before(field.default.at, "lambda: "), *value)
+            return (*annotated, *named, *insert_before(field.default.at, "lambda: "), *value)
         before, after = wrap(field.default.at, "{dataclasses}.field(default_factory=lambda: ", ")")
-        return (before, *value, after)
+        return (*annotated, before, *value, after)
 
     def advised(self, field: StateField, value: str) -> str:
         """What to write for a value where it is the default of a field: a dataclass refuses an array there."""

@@ -12,6 +12,7 @@ import msgspec
 
 from statelint.diagnostics import Location
 from statelint.model.avals import Aval, Cause, Change, Move
+from statelint.model.costs import CompiledDonation, Donation, Executables, Extra, RestoreFault, StepFault
 from statelint.model.names import Names
 from statelint.model.paths import label
 from statelint.model.wording import listed
@@ -48,9 +49,12 @@ class LeafTrace(msgspec.Struct, frozen=True):
         passed: call 1 gives back the very value that went in.
         read: some operation of call 1 reads it, or another output is made of it.
         raw_key: call 1 makes a PRNG key of the raw array.
-        folded: call 1 does nothing with the key but fold a number of the state into it.
+        drawn_again: of a key: call 1 draws something from it that the next call would draw alike.
         lost: why no output reuses the buffer that call 1 donates.
+        shares_guessed: the trace allows for it, and the state is too large to make it and see.
+        clashes: the step is given that buffer twice, and donates it, which raises; None where it donates nothing.
         shares_argument: the other argument of the step that is the same buffer: `args[1]['w']`.
+        clashes_argument: the same of that argument.
         moves: the calls at which it changed its place.
         is_dataclass: an invalid leaf that is an instance of a dataclass which nobody registered.
         counter: its name is that of a step counter.
@@ -75,9 +79,12 @@ class LeafTrace(msgspec.Struct, frozen=True):
     passed: bool = False
     read: bool = True
     raw_key: bool = False
-    folded: bool = False
+    drawn_again: bool = False
     lost: str | None = None
+    shares_guessed: bool = False
+    clashes: bool | None = None
     shares_argument: str | None = None
+    clashes_argument: bool | None = None
     moves: tuple[Move, ...] = ()
     is_dataclass: bool = False
     counter: bool = False
@@ -186,73 +193,16 @@ class ClassFault(msgspec.Struct, frozen=True):
     at: Location | None = None
 
 
-class CompiledDonation(msgspec.Struct, frozen=True):
-    """The bytes of the state that one device is given to reuse, how many of them shapes and dtypes promise, and how
-    many the compiled program does reuse.
-    """
-
-    asked: int
-    promised: int
-    reused: int
-
-
-class Donation(msgspec.Struct, frozen=True):
-    """The bytes of the state that the step donates, and how many of them its outputs reuse, by shapes and dtypes.
-
-    Attributes:
-        compiled: what the compiled program makes of them, where the step was compiled and the backend tells.
-    """
-
-    asked: int
-    reused: int
-    compiled: CompiledDonation | None = None
-
-
-class Extra(msgspec.Struct, frozen=True):
-    """What makes an executable beyond the first one necessary.
-
-    Attributes:
-        call: the call that compiles it; None: the first one after a restore.
-        path: of the leaf, static field or node that is other than before.
-        before, after: it, in words.
-        is_move: it is only at another place: committed to other devices, or to none.
-        at: the user's line.
-    """
-
-    call: int | None
-    path: str
-    before: str
-    after: str
-    is_move: bool = False
-    at: Location | None = None
-
-    @property
-    def label(self) -> str:
-        """The path with the state's name before it."""
-        return label(self.path)
-
-
-class StepFault(msgspec.Struct, frozen=True):
-    """A later call that the step refuses: its own output is not what it takes."""
-
-    call: int
-    error: str
-
-
-class Executables(msgspec.Struct, frozen=True):
-    """How many executables a plain loop compiles until its key repeats (None: a new one every call), and how many
-    more the first restored state adds.
-    """
-
-    loop: int | None
-    restore: int
-
-
 class ProbeSite(msgspec.Struct, frozen=True):
     """A declared probe: its name and where it is declared."""
 
     name: str
     at: Location
+
+    @property
+    def is_placed(self) -> bool:
+        """It is known where: not of one that is asked for by its name, until its module is imported."""
+        return self.at.path != self.name
 
 
 class StepTrace(msgspec.Struct, frozen=True):
@@ -261,16 +211,19 @@ class StepTrace(msgspec.Struct, frozen=True):
     Attributes:
         adapter: whose rules the state was split by: `jax.jit` (every leaf is traced), `equinox.filter_jit` (arrays
             are traced, all else is static) or `flax.nnx.jit` (Variables are traced, all else is static).
-        donates: the step donates some of the state; None when it is not jitted, so that nothing says.
+        donates: the step donates some of the state; None when it is not jitted, so that nothing says, or when no call
+            could be traced.
+        jitted: the step is jitted by itself.
         restored: paths of the leaves that are to blame for the executables after a restore.
         refused: a call fails on what it is given: a later one, or the first because of a class of the state.
         classes: those that JAX cannot take apart and put together again.
         step: where the step is defined.
         empty: the paths of nodes without a leaf below (`None`, an empty tuple, a masked part).
-        donation: None when nothing of the state is donated.
+        donation: None when nothing of the state is donated, and nothing was compiled.
         extras: for each executable beyond the first, what is to blame.
         compiled: the step was compiled, so that its placements are those of XLA.
         uncompiled: why XLA refused to compile a call, where that was asked for.
+        unrestored: what went wrong with the checkpoint.
         measured: what running the steps for real cost, where that was asked for.
         imported: the files that had been imported by then; jax, python: their versions. All empty in one's own process.
         printed: the last of what the project's code printed.
@@ -283,6 +236,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     statics: tuple[StaticTrace, ...] = ()
     structure: tuple[StructureChange, ...] = ()
     donates: bool | None = None
+    jitted: bool = False
     restored: tuple[str, ...] = ()
     refused: StepFault | None = None
     classes: tuple[ClassFault, ...] = ()
@@ -292,6 +246,7 @@ class StepTrace(msgspec.Struct, frozen=True):
     extras: tuple[Extra, ...] = ()
     compiled: bool = False
     uncompiled: str | None = None
+    unrestored: RestoreFault | None = None
     measured: Executables | None = None
     imported: tuple[str, ...] = ()
     jax: str = ""
@@ -342,20 +297,37 @@ class StepTrace(msgspec.Struct, frozen=True):
 
     def cost(self, path: str) -> str:
         """What a plain loop pays for a leaf, static field or node that it does not get back, in words."""
-        calls = sorted({extra.call for extra in self.extras if extra.path == path and extra.call is not None})
-        last = max((extra.call for extra in self.extras if extra.call is not None), default=0)
+        calls = self._calls(path)
         if self.refused is not None:
             return f"call {self.refused.call} fails: {self.refused.error}"
-        if self.executables.loop is None and calls[-1:] == [last]:
-            return f"{self.jit} compiles anew at every call"
+        if self.always_changes(path):
+            return f"{self.jit} compiles anew at every call, still at call {calls[-1]}"
         if not calls:
             return f"{self.jit} compiles {self.executables.loop} executables in a plain loop"
         return f"{self.jit} compiles again at {listed([f'call {call}' for call in calls])}"
+
+    def always_changes(self, path: str) -> bool:
+        """Whether a leaf, static field or node is to blame for an executable at every call."""
+        return self.executables.loop is None and self._calls(path)[-1:] == [self._last]
+
+    @property
+    def _last(self) -> int:
+        """The last call that is known to compile."""
+        return max((extra.call for extra in self.extras if extra.call is not None), default=0)
+
+    def _calls(self, path: str) -> list[int]:
+        """The calls that compile because of it."""
+        return sorted({extra.call for extra in self.extras if extra.path == path and extra.call is not None})
 
     @property
     def restore_cost(self) -> str:
         """What a weak leaf that is stable in the loop costs, in words."""
         return f"{self.jit} compiles once more for the first restored state, which brings it back strong"
+
+    @property
+    def compiled_donation(self) -> CompiledDonation | None:
+        """What the compiled program makes of what it is given to reuse."""
+        return self.donation.compiled if self.donation else None
 
     @property
     def jit(self) -> str:
@@ -382,3 +354,8 @@ class ProbeFailure(msgspec.Struct, frozen=True):
     message: str
     printed: str = ""
     last: tuple[str, ...] = ()
+
+    @property
+    def is_placed(self) -> bool:
+        """It is known where it failed: not of a name that stands for nothing."""
+        return self.probe.is_placed or self.at != self.probe.at

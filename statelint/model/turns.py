@@ -19,8 +19,11 @@ class Change(msgspec.Struct, frozen=True):
         before: in the words of a message; None where there was nothing.
         after: None where nothing is left.
         made: where it is made first.
-        field: of the class, where it is a static one.
+        field: of the class, where it is a static one; a Python number that the jit holds static has none.
         literal: the whole float that is added to an int (`1.0`), where the int of its value would keep the dtype.
+        mended: the expression with that int in its place.
+        start: the Python number that it is before.
+        weak: it is weakly typed before: a loop of `jax.lax` promotes it to what comes out.
     """
 
     path: str
@@ -30,6 +33,9 @@ class Change(msgspec.Struct, frozen=True):
     after: str | None
     made: Location | None = None
     literal: Expression | None = None
+    mended: str = ""
+    start: Expression | None = None
+    weak: bool = False
     field: StateField | None = None
 
     @property
@@ -55,12 +61,23 @@ class KeyUse(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """One turn of a step, from the state that goes in to the one that comes out."""
+    """One turn of a step, from the state that goes in to the one that comes out.
+
+    Attributes:
+        loop: of `jax.lax`, whose body the step is.
+    """
 
     step: str
     at: Location
+    loop: str | None = None
     changes: tuple[Change, ...] = ()
     keys: tuple[KeyUse, ...] = ()
+
+    def cost(self, *, weak: bool = False) -> str:
+        """What becomes of a change, in words; ``weak``: a loop of `jax.lax` would put up with it."""
+        if self.loop is not None:
+            return f"{self.loop} refuses it"
+        return "one more executable in a loop" + ("" if weak else ", and lax.scan refuses it")
 
 
 class UnregisteredState(msgspec.Struct, frozen=True):

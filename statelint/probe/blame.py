@@ -1,9 +1,9 @@
 """Where the source sets a field: for leaves of which JAX keeps no line (Python numbers, literals, defaults).
 
-Follows the path of a leaf through the function that builds the state: the expression given to its first field
-(a keyword, a dict key, a position in a constructor call, an item of a returned tuple), then, inside that or
-inside the function that it calls, the one given to the next. The first one found is meant; none found is no
-answer.
+Follows the path of a leaf through the function that builds the state: in what the function returns, the expression
+given to its first field (a keyword, a dict key, a position in a constructor call, an item of a tuple), then, inside
+that or inside the function that it calls, the one given to the next. Where what is returned does not tell, an
+expression anywhere in the function that sets a field of that name will do; none found is no answer.
 """
 
 from __future__ import annotations
@@ -11,17 +11,25 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 from collections.abc import Iterator, Sequence
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
-from statelint.probe import frames
+from statelint.probe import frames, syntax
 from statelint.probe.nodes import Node
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+Found = tuple["Code", ast.expr]
+"""An expression, and the function in which it stands."""
+
+Keys = Sequence[int | str]
+"""The way to a part of a result: indices, keys and names of attributes."""
 
 DEPTH = 4
 """How far calls and names are followed."""
+
+COPIES = ("replace", "_replace", "copy", "dict", "deepcopy", "update")
+"""Functions that give back what they are given but for what their keywords name."""
 
 
 def unwrap(function: Any) -> list[Any]:
@@ -43,13 +51,19 @@ def _wrapped(function: Any) -> Any:
 
 
 class Code:
-    """The source of a function, as far as it can be read; nothing is found when it cannot."""
+    """The source of a function, as far as it can be read; nothing is found when it cannot.
 
-    def __init__(self, function: Any) -> None:
+    Args:
+        where: the state's place in what the function returns; of a state that is a tuple of several parts of it,
+            the place of each.
+    """
+
+    def __init__(self, function: Any, where: Sequence[Keys] = ((),)) -> None:
+        self.where = where
         self.function = next((step for step in unwrap(function) if isinstance(step, FunctionType)), None)
         self.path = self.function.__code__.co_filename if self.function else ""
-        module = _parse(self.path) if frames.is_users(self.path) else None
-        self.tree = _definition(module, self.function.__code__) if module and self.function else None
+        is_users = self.function is not None and frames.is_users(self.path)
+        self.tree = syntax.definition(self.path, self.function.__code__) if self.function and is_users else None
         self._known: dict[Any, frames.Place | None] = {}
 
     def sets(self, node: Node) -> frames.Place | None:
@@ -61,13 +75,12 @@ class Code:
         return self._known[key]
 
     def _sets(self, node: Node) -> frames.Place | None:
-        found: tuple[Code, ast.expr] | None = None
-        scopes = list(self._reached)
-        for step in node.lineage():
-            values = ((code, value) for code, tree in scopes if (value := _value_in(tree, step)) is not None)
-            deeper = next(values, None)
-            if deeper is None and found and not step.name and isinstance(found[1], ast.Tuple | ast.List):
-                deeper = (found[0], found[1].elts[step.position]) if step.position < len(found[1].elts) else None
+        results, path = self._results(node.lineage())
+        found: Found | None = None
+        for step in path:
+            roots = [found] if found else results
+            deeper = next(filter(None, (code._part(value, step, set()) for code, value in roots)), None)
+            deeper = deeper or self._somewhere(step, roots, everywhere=found is None)
             if deeper is None:
                 # Of a name that is set nowhere, nothing below is known; a position has none, and what a loop or a
                 # comprehension makes is alike at all of them.
@@ -75,24 +88,88 @@ class Code:
                     break
                 continue
             found = deeper
-            scopes = list(found[0]._inside(found[1]))
         if found is None:
             return None
         code, expression = found[0]._followed(found[1])
         return code._place(expression)
 
+    def _results(self, path: list[Node]) -> tuple[list[Found], list[Node]]:
+        """The expressions for the state in what the function returns, the likeliest first, and the way below them."""
+        keys, below = self.where[0], path
+        if path and len(self.where) > 1:
+            keys, below = self.where[path[0].position], path[1:]
+        found: list[Found] = [(self, value) for value in (syntax.returned(self.tree) if self.tree else ())]
+        for key in keys:
+            step = _step(key)
+            found = [part for code, value in found if (part := code._part(value, step, set())) is not None]
+        return found, below
+
+    def _part(self, value: ast.expr, field: Node, seen: set[ast.AST]) -> Found | None:
+        """The expression that a value's own form, or what it is made from, gives the field.
+
+        Args:
+            seen: the expressions that were looked at already.
+        """
+        if value in seen:
+            return None
+        seen.add(value)
+        sources: list[ast.expr] = []
+        match value:
+            case ast.Dict():
+                if (item := syntax.item_of(value, field)) is not None:
+                    return self, item
+                sources = [item for key, item in zip(value.keys, value.values, strict=True) if key is None][::-1]
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                is_plain = not field.name and not any(isinstance(item, ast.Starred) for item in items)
+                return (self, items[field.position]) if is_plain and field.position < len(items) else None
+            case ast.Call():
+                return self._part_of_call(value, field, seen)
+            case ast.Name() if self.tree is not None:
+                for name, setting in syntax.settings(self.tree, value):
+                    if name == field.name != "":
+                        return self, setting
+                    if name is None and (found := self._part(setting, field, seen)) is not None:
+                        return found
+            case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=other, op=ast.BitOr(), right=one):
+                sources = [one, other]
+            case ast.NamedExpr(value=inner) | ast.Await(value=inner):
+                sources = [inner]
+        return next(filter(None, (self._part(source, field, seen) for source in sources)), None)
+
+    def _part_of_call(self, call: ast.Call, field: Node, seen: set[ast.AST]) -> Found | None:
+        """What a call gives the field: to its class, or to the copy that it makes; or what the function makes of it."""
+        if (given := syntax.argument(call, field)) is not None:
+            return self, given
+        if (called := self._called(call)) is not None:
+            results = (called._part(value, field, seen) for value in syntax.returned(called.tree or call))
+            return next(filter(None, results), None)
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
+        sources = call.args[:1]
+        if isinstance(call.func, ast.Attribute) and not sources:
+            sources = [call.func.value]
+        is_copy = name in COPIES
+        return next(filter(None, (self._part(source, field, seen) for source in sources if is_copy)), None)
+
+    def _somewhere(self, field: Node, roots: Sequence[Found], *, everywhere: bool) -> Found | None:
+        """The likeliest expression below these, or in all of the function, that sets a field of this name."""
+        inside = (scope for code, value in roots for scope in code._inside(value))
+        for code, tree in itertools.chain(inside, self._reached if everywhere else ()):
+            if (value := syntax.value_in(tree, field)) is not None:
+                return code, value
+        return None
+
     def result(self) -> frames.Place | None:
         """The function's last `return`, or the function itself."""
         if self.tree is None:
             return None
-        returns = [node for node in _own_nodes(self.tree) if isinstance(node, ast.Return)]
+        returns = [node for node in syntax.own_nodes(self.tree) if isinstance(node, ast.Return)]
         return self._place(returns[-1] if returns else self.tree)
 
     def builds(self, node: Node) -> frames.Place | None:
         """Where the function, or one that it calls, builds what is above the node: by `State.create(...)`, say."""
         owners = {step.owner.__name__ for step in node.lineage() if step.owner}
         for code, tree in self._reached:
-            for call in _own_nodes(tree):
+            for call in syntax.likeliest(tree):
                 match call:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name in owners:
                         return code._place(call)
@@ -120,7 +197,7 @@ class Code:
                 callee
                 for code in wave
                 if code.tree
-                for node in _own_nodes(code.tree)
+                for node in syntax.own_nodes(code.tree)
                 if (callee := code._called(node)) is not None and callee.tree not in seen
             ]
             seen.update(code.tree for code in called)
@@ -154,7 +231,7 @@ class Code:
             yield from self._inside(value, depth - 1)
         else:
             yield self, expression
-            for node in _own_nodes(expression):
+            for node in syntax.own_nodes(expression):
                 if (called := self._called(node)) is not None:
                     yield from called._reached
 
@@ -162,7 +239,7 @@ class Code:
         """The one expression that the function assigns to a name."""
         values = [
             node.value
-            for node in (_own_nodes(self.tree) if self.tree and isinstance(name, ast.Name) else ())
+            for node in (syntax.own_nodes(self.tree) if self.tree and isinstance(name, ast.Name) else ())
             if isinstance(node, ast.Assign)
             for target in node.targets
             if isinstance(target, ast.Name) and isinstance(name, ast.Name) and target.id == name.id
@@ -175,7 +252,7 @@ class Code:
         for _ in range(DEPTH):
             helper = code._called(expression)
             returns = (
-                [node.value for node in _own_nodes(helper.tree) if isinstance(node, ast.Return)]
+                [node.value for node in syntax.own_nodes(helper.tree) if isinstance(node, ast.Return)]
                 if helper and helper.tree
                 else []
             )
@@ -183,6 +260,12 @@ class Code:
                 break
             code, expression = helper, returns[0]
         return code, expression
+
+
+def _step(key: int | str) -> Node:
+    """A key as a step of a path."""
+    is_index = isinstance(key, int)
+    return Node(f"[{key}]", "" if is_index else str(key), None, object, position=int(key) if is_index else 0)
 
 
 def same_function(one: frames.Place, other: frames.Place) -> bool:
@@ -200,7 +283,7 @@ def _enclosing(path: str, line: int) -> ast.AST | None:
 
 @functools.cache
 def _functions(path: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    nodes = ast.walk(_parse(path) or ast.Module([], []))
+    nodes = ast.walk(syntax.parse(path) or ast.Module([], []))
     return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
@@ -223,10 +306,10 @@ def declaration_of(node: Node) -> frames.Place | None:
 def library_sets(node: Node) -> frames.Place | None:
     """Where a library gives a leaf its first value: in an `init` or `create` beside the class that holds it."""
     path, cls = _class(node.owner, of_library=True) if node.owner and node.name else ("", None)
-    for function in ast.walk(_parse(path) or ast.Module([], [])) if cls else ():
+    for function in ast.walk(syntax.parse(path) or ast.Module([], [])) if cls else ():
         if isinstance(function, ast.FunctionDef) and function.name.strip("_").startswith(("init", "create")):
             for call in ast.walk(function):
-                if isinstance(call, ast.Call) and (value := _argument(call, node)) is not None:
+                if isinstance(call, ast.Call) and (value := syntax.argument(call, node)) is not None:
                     return frames.place(path, value.lineno, value.col_offset)
     return None
 
@@ -249,7 +332,7 @@ def _class(owner: type, *, of_library: bool = False) -> tuple[str, ast.ClassDef 
         path = inspect.getsourcefile(owner) or ""
     except TypeError:
         return "", None
-    module = _parse(path) if frames.is_users(path) != of_library else None
+    module = syntax.parse(path) if frames.is_users(path) != of_library else None
     nodes = (node for node in (ast.walk(module) if module else ()) if isinstance(node, ast.ClassDef))
     return path, next((node for node in nodes if node.name == owner.__name__), None)
 
@@ -262,89 +345,3 @@ def _declaration(node: Node) -> tuple[str, ast.AnnAssign | None]:
             if isinstance(statement, ast.AnnAssign) and getattr(statement.target, "id", None) == node.name:
                 return path, statement
     return "", None
-
-
-@functools.cache
-def _parse(path: str) -> ast.Module | None:
-    try:
-        with open(path, "rb") as file:
-            return ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _definition(module: ast.Module, code: CodeType) -> Function | None:
-    """The definition that a code object was compiled from; none where several lambdas of a line are alike."""
-    arguments = list(code.co_varnames[: code.co_argcount])
-    found = []
-    for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == code.co_name:
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            if first <= code.co_firstlineno <= node.lineno:
-                return node
-        if isinstance(node, ast.Lambda) and code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
-            names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-            found += [node] if names == arguments else []
-    return found[0] if len(found) == 1 else None
-
-
-@functools.cache
-def _own_nodes(tree: ast.AST) -> Sequence[ast.AST]:
-    """The nodes below in the order of the source, without those of the functions and classes inside."""
-    found: list[ast.AST] = []
-    stack = list(reversed(list(ast.iter_child_nodes(tree)) if isinstance(tree, Function) else [tree]))
-    while stack:
-        node = stack.pop()
-        found.append(node)
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            stack.extend(reversed(list(ast.iter_child_nodes(node))))
-    return found
-
-
-def _value_in(tree: ast.AST, field: Node) -> ast.expr | None:
-    for node in _own_nodes(tree):
-        match node:
-            case ast.Call():
-                if (found := _argument(node, field)) is not None:
-                    return found
-            case ast.Dict():
-                for key, value in zip(node.keys, node.values, strict=True):
-                    if isinstance(key, ast.Constant) and field.name and str(key.value) == field.name:
-                        return value
-            case ast.Assign(
-                targets=[ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name))],
-                value=value,
-            ):
-                if field.name and str(name) == field.name:
-                    return value
-            case ast.AugAssign(
-                target=ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=name)), value=value
-            ):
-                if field.name and str(name) == field.name:
-                    return value
-            case ast.Return(value=ast.Tuple(elts=items) | ast.List(elts=items)):
-                # A state that is a plain tuple: `return params, 0`.
-                if field.path == f"[{field.position}]" and field.position < len(items):
-                    return items[field.position]
-    return None
-
-
-def _argument(call: ast.Call, field: Node) -> ast.expr | None:
-    """What a call gives the field: by keyword, or by position in a call of the class that holds it."""
-    if not field.name:
-        return None
-    for keyword in call.keywords:
-        if keyword.arg == field.name:
-            return keyword.value
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", None)
-    if (
-        field.owner is None
-        or name not in (field.owner.__name__, "cls")
-        or any(isinstance(item, ast.Starred) for item in call.args)
-    ):
-        return None
-    try:
-        parameters = [name for name in inspect.signature(field.owner).parameters if name != "self"]
-        return call.args[parameters.index(field.name)]
-    except (ValueError, TypeError, IndexError):
-        return None

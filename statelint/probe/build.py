@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from statelint.probe import frames, leaves, placement
 from statelint.probe.adapters import Adapter, is_factory
@@ -16,7 +17,7 @@ from statelint.probe.jaxprs import Jaxpr, constants, out_avals
 from statelint.probe.nodes import Node
 
 SMALL = 2**26
-"""Bytes of a state that is made for real to see where an eager factory puts it."""
+"""Bytes of a state that is made for real to see where an eager factory puts it, and what shares a buffer."""
 
 
 class ProbeError(Exception):
@@ -30,6 +31,7 @@ class Built:
     Attributes:
         avals: of the leaves that are tracers, by place in the treedef's order.
         shares: the places whose leaves share a device buffer, each with the number of its group.
+        guessed: the groups are those that the trace allows, which nothing could be made of for real.
         placed: where leaves are committed to, by place.
         jaxpr, variables: the traced factory, and the variable of each of its leaves.
     """
@@ -39,6 +41,7 @@ class Built:
     flat: Flat
     avals: dict[int, Any] = dataclasses.field(default_factory=dict)
     shares: dict[int, int] = dataclasses.field(default_factory=dict)
+    guessed: bool = False
     placed: dict[int, Any] = dataclasses.field(default_factory=dict)
     jaxpr: Jaxpr | None = None
     variables: dict[int, Any] = dataclasses.field(default_factory=dict)
@@ -71,13 +74,18 @@ def build(state: Any, state_args: Sequence[Any], returns: Any, choose: Choose) -
     return _made(factory, state_args, choose)
 
 
+def way(keys: Any) -> tuple[int | str, ...]:
+    """What an option names of a result, as steps."""
+    return () if keys is None else (keys,) if isinstance(keys, int | str) else tuple(keys)
+
+
 def pick(result: Any, keys: Any, option: str, what: str) -> Any:
     """The part of a result that an option names: by index, key or attribute, or a sequence of these.
 
     Raises:
         ProbeError: there is no such part.
     """
-    for key in () if keys is None else [keys] if isinstance(keys, int | str) else keys:
+    for key in way(keys):
         try:
             result = getattr(result, key) if isinstance(key, str) and hasattr(result, key) else result[key]
         except Exception:
@@ -85,11 +93,16 @@ def pick(result: Any, keys: Any, option: str, what: str) -> Any:
     return result
 
 
-def _given(tree: Any, choose: Choose) -> Built:
-    """A state that is there already: two of its leaves share a buffer when they are one on the device."""
+def _given(tree: Any, choose: Choose, borrowed: Collection[int] = ()) -> Built:
+    """A state that is there already: two of its leaves share a buffer when they are one on the device.
+
+    Args:
+        borrowed: where NumPy arrays lie. An older jax may leave one in place, which is then no buffer that is donated.
+    """
     adapter = choose(tree)
     flat = adapter.flatten(tree)
-    buffers = {place: device_buffer(leaf) for place, leaf in enumerate(flat.leaves)}
+    found = ((place, leaf, device_buffer(leaf)) for place, leaf in enumerate(flat.leaves))
+    buffers = {place: id(leaf) if buffer in borrowed else buffer for place, leaf, buffer in found}
     # A placeholder stands for an array that is made where the step runs.
     made = placement.of_context()
     placed = {
@@ -101,7 +114,7 @@ def _given(tree: Any, choose: Choose) -> Built:
 
 def _made(factory: Callable[..., Any], state_args: Sequence[Any], choose: Choose) -> Built:
     """Trace the factory, allocating nothing; where it refuses tracers, or hides one in a static field, call it for
-    real on zeros.
+    real on zeros. So is a small state of which the trace leaves open where it lies or what shares a buffer.
 
     Raises:
         Exception: whatever the factory raises when it is called for real.
@@ -138,18 +151,22 @@ def _made(factory: Callable[..., Any], state_args: Sequence[Any], choose: Choose
         return _given(call([leaves.zeros(aval) for aval in placeholders]), choose)
     jaxpr = Jaxpr(traced.jaxpr.jaxpr)
     variables = dict(zip(seen["leaves"], jaxpr.jaxpr.outvars, strict=True))
-    buffers = {place: jaxpr.buffer(leaf, variables[place]) for place, leaf in seen["leaves"].items()}
+    shares = _groups({place: jaxpr.buffer(leaf, variables[place]) for place, leaf in seen["leaves"].items()})
     avals = dict(zip(seen["leaves"], out_avals(traced), strict=True))
     placed = {place: jaxpr.placed(variable) for place, variable in variables.items()}
     named = [*placed.values(), *(aval.sharding for aval in placeholders), placement.of_context()]
     named += map(placement.of_leaf, constants(traced.jaxpr))
-    is_small = sum(map(leaves.nbytes, avals.values())) <= SMALL
-    if any(place is not None for place in named) and not all(placed.values()) and is_small:
-        # What an eager operation makes of a placed array is placed, too, and a trace does not say where.
+    # What an eager operation makes of a placed array is placed, too, and a trace does not say where.
+    is_open = any(place is not None for place in named) and not all(placed.values())
+    is_guess = bool(shares)
+    if (is_open or is_guess) and sum(map(leaves.nbytes, [*avals.values(), *placeholders])) <= SMALL:
         with contextlib.suppress(Exception):
-            real = seen["adapter"].flatten(call([leaves.zeros(aval) for aval in placeholders])).leaves
-            placed = {place: placement.of_leaf(real[place]) for place in placed}
-    return Built(seen["tree"], seen["adapter"], seen["flat"], avals, _groups(buffers), placed, jaxpr, variables)
+            borrowed = {value.ctypes.data for value in constants(traced.jaxpr) if isinstance(value, np.ndarray)}
+            real = _given(call([leaves.zeros(aval) for aval in placeholders]), choose, borrowed)
+            if len(real.flat.leaves) == len(seen["flat"].leaves):
+                placed = {place: real.placed[place] for place in placed}
+                shares, is_guess = real.shares, False
+    return Built(seen["tree"], seen["adapter"], seen["flat"], avals, shares, is_guess, placed, jaxpr, variables)
 
 
 def _hides_tracer(root: Node) -> bool:
@@ -166,9 +183,9 @@ def device_buffer(leaf: Any) -> Any:
     if not isinstance(leaf, jax.Array):
         return None
     try:
-        return leaf.unsafe_buffer_pointer() if leaf.size else id(leaf)
+        # Of an array over several devices one shard tells: the others are shared with it.
+        return leaf.addressable_shards[0].data.unsafe_buffer_pointer() if leaf.size else id(leaf)
     except Exception:
-        # PRNG keys, and arrays over several devices, have no one pointer; the object itself still tells.
         return id(leaf)
 
 

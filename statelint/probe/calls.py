@@ -12,10 +12,10 @@ import jax
 
 from statelint.probe import blame, compiling, frames, leaves, placement, spelling
 from statelint.probe.adapters import Adapter, is_jit
-from statelint.probe.build import ProbeError, pick
+from statelint.probe.build import ProbeError, pick, way
 from statelint.probe.donation import ledger
-from statelint.probe.flow import Flow, flow
-from statelint.probe.jaxprs import Jaxpr, out_avals, shardings
+from statelint.probe.flow import Flow, Key, flow
+from statelint.probe.jaxprs import JITS, Jaxpr, is_literal, out_avals, shardings
 from statelint.probe.states import State, is_aval, likeness
 
 
@@ -27,6 +27,7 @@ class Call:
         before, after: the state that went in and the one that came out.
         variables: of the leaves that came out, by place; those that the adapter holds static have none.
         inputs: of the leaves that went in, by place, the place among the jaxpr's inputs.
+        is_jitted: the step is jitted by itself, so that its own jits say how they take what they are given.
         program: the call as it was compiled, where that was asked for.
     """
 
@@ -35,6 +36,7 @@ class Call:
     jaxpr: Jaxpr
     variables: dict[int, Any]
     inputs: dict[int, int]
+    is_jitted: bool = False
     program: compiling.Program | None = None
 
     @functools.cached_property
@@ -43,8 +45,8 @@ class Call:
         return flow(self.jaxpr.jaxpr)
 
     @functools.cached_property
-    def lost(self) -> dict[int, str | None]:
-        """Of the leaves that are donated, by place: None, or why no output reuses the buffer."""
+    def offered(self) -> dict[int, str | None]:
+        """Of the leaves that the step asks to donate, by place: None, or why no output reuses the buffer."""
         invars = {place: self.jaxpr.jaxpr.invars[number] for place, number in self.inputs.items()}
         own = {
             invars[place]: self.variables[found[2]]
@@ -53,6 +55,15 @@ class Call:
         }
         donated = ledger(self.jaxpr.jaxpr, own)
         return {place: donated[variable] for place, variable in invars.items() if variable in donated}
+
+    @functools.cached_property
+    def lost(self) -> dict[int, str | None]:
+        """The same of those that are donated: what is no array of JAX's never is."""
+        return {
+            place: self.offered[place]
+            for node, value, place in self.before.by_path.values()
+            if place in self.offered and spelling.held(node.value, value) in ("array", "key")
+        }
 
     def passes(self, place: int, path: str) -> bool:
         """Whether a leaf comes out at its path as the very value that went in."""
@@ -64,11 +75,42 @@ class Call:
     @functools.cached_property
     def used(self) -> set[int | None]:
         """The inputs that jit does not drop."""
-        return self.flow.reads | set(self.flow.sources)
+        kept = (taken for taken, jit in self._own_jits if jit["keep_unused"])
+        return self.flow.reads.union(self.flow.sources, *kept)
 
-    def drops(self, place: int) -> bool:
-        """Whether a leaf goes no further than jit; where explicit axes put it is part of its aval, and counts."""
-        return self.inputs[place] not in self.used and not placement.is_explicit(self.before.placed[place])
+    @property
+    def keeps_unused(self) -> bool:
+        """Whether a jit of the step is told to drop no input."""
+        return any(jit["keep_unused"] for _, jit in self._own_jits)
+
+    @functools.cached_property
+    def destined(self) -> dict[int, Any]:
+        """The inputs that the `in_shardings` of a jit have a place for, with that place."""
+        return {
+            number: place
+            for taken, jit in self._own_jits
+            for number, own in taken.items()
+            if isinstance(place := jit["in_shardings"][own], jax.sharding.Sharding)
+        }
+
+    @functools.cached_property
+    def _own_jits(self) -> list[tuple[dict[int, int], Any]]:
+        """Those with nothing around them: which inputs each takes, at which of its own, and its parameters."""
+        if not self.is_jitted:
+            return []
+        places = {variable: number for number, variable in enumerate(self.jaxpr.jaxpr.invars)}
+        return [
+            (
+                {
+                    places[taken]: own
+                    for own, taken in enumerate(jit.invars)
+                    if not is_literal(taken) and taken in places
+                },
+                jit.params,
+            )
+            for jit in self.jaxpr.jaxpr.eqns
+            if jit.primitive.name in JITS
+        ]
 
     @functools.cached_property
     def _outputs(self) -> dict[int, int]:
@@ -87,10 +129,29 @@ class Call:
         """Whether a raw array is made a PRNG key."""
         return self.inputs.get(place) in self.flow.keys
 
-    def only_folds(self, place: int) -> bool:
-        """Whether a key is read for nothing but to fold a number into it."""
+    def draws_again(self, place: int) -> bool:
+        """Whether something is drawn from a key, or from one made of it, that does not differ at the next call."""
         source = self.inputs.get(place)
-        return source in self.flow.folds and source not in self.flow.draws
+        return any(key.place == source and self._stays(key.numbers) for key in self._drawn)
+
+    @functools.cached_property
+    def _drawn(self) -> set[Key]:
+        """The keys that are drawn from; one that is given out besides the state's own may be, too."""
+        pairs = zip(self.flow.makes, self.flow.sources, strict=True)
+        return self.flow.draws | {key for key, source in pairs if key is not None and source is None}
+
+    def _stays(self, numbers: frozenset[int] | None) -> bool:
+        """Whether the numbers that are folded into a key, given by what they depend on, are the same at the next call.
+
+        What looks like a constant may be what the state holds static, so that this must not change either.
+        """
+        return numbers is None or (numbers <= self._kept and self.before.comes_to_rest(self.after))
+
+    @functools.cached_property
+    def _kept(self) -> set[int]:
+        """The inputs that come out as they went in."""
+        places = {path: place for path, (_, _, place) in self.before.by_path.items() if place in self.inputs}
+        return {self.inputs[place] for path, place in places.items() if self.passes(place, path)}
 
 
 class Stepper:
@@ -102,9 +163,11 @@ class Stepper:
         is_compiling: compile each call; not once XLA has refused one.
 
     Attributes:
+        where: the state's place in the step's result, as the last call showed it; with several argnums, that of each.
         uncompiled: why XLA refused a call.
     """
 
+    where: Sequence[tuple[int | str, ...]] = ((),)
     uncompiled: str | None = None
 
     def __init__(
@@ -145,11 +208,12 @@ class Stepper:
 
         Raises:
             ProbeError: the result holds no state.
+            RefusedError: jit would not take the state where it is.
             Exception: whatever the step raises.
         """
         seen: dict[str, Any] = {}
         in_state = [place for place, value in enumerate(state.values) if is_aval(value)]
-        in_arguments = [place for place, value in enumerate(self.flat) if self._is_traced_argument(value)]
+        in_arguments = self.traced_arguments
 
         def flat_step(*tracers: Any) -> list[Any]:
             values, others = list(state.values), list(self.flat)
@@ -172,12 +236,30 @@ class Stepper:
         jaxpr = Jaxpr(traced.jaxpr.jaxpr)
         variables = dict(zip(seen["places"], jaxpr.jaxpr.outvars, strict=False))
         inputs = {place: number for number, place in enumerate(in_state)}
-        call = Call(state, after, jaxpr, variables, inputs)
+        call = Call(state, after, jaxpr, variables, inputs, self.is_jitted)
+        self._check_places(call, placeholders)
         call.program = self._compiled(call, flat_step, placeholders)
-        state.dropped = frozenset(place for place in inputs if call.drops(place))
+        state.by_aval = frozenset(
+            place for place, number in inputs.items() if number not in call.used or number in call.destined
+        )
         for place, where in zip(variables, _placed(call, placeholders), strict=True):
             after.placed[place] = where
         return call
+
+    def _check_places(self, call: Call, inputs: Sequence[Any]) -> None:
+        """Refuse what jit refuses of the places of its arguments."""
+        if all(aval.sharding is None for aval in inputs):
+            return
+        names = [node.path or "the state" for node in call.before.root.leaves()]
+        named = [names[place] for place in call.inputs] + ["another argument"] * (len(inputs) - len(call.inputs))
+        for number, place in call.destined.items():
+            placement.check_asked(named[number], inputs[number].sharding, place, inputs[number])
+        given = [
+            (named[number], aval.sharding)
+            for number, aval in enumerate(inputs)
+            if number in call.used and number not in call.destined
+        ]
+        placement.check_devices([*given, *(("what the step names", place) for place in shardings(call.jaxpr.jaxpr))])
 
     def _compiled(
         self, call: Call, function: Callable[..., Any], placeholders: Sequence[Any]
@@ -186,7 +268,12 @@ class Stepper:
             return None
         try:
             # What the step's own jit donates: a jit around it would not know.
-            return compiling.program(function, placeholders, [call.inputs[place] for place in call.lost])
+            inputs = [
+                leaves.at(aval, call.destined.get(number, aval.sharding)) for number, aval in enumerate(placeholders)
+            ]
+            return compiling.program(
+                function, inputs, [call.inputs[place] for place in call.lost], keep_unused=call.keeps_unused
+            )
         except Exception as error:
             self.uncompiled = frames.one_line(error)
             return None
@@ -220,6 +307,11 @@ class Stepper:
                 beside.append(leaf)
         return beside if self.adapter.name == "jax.jit" else [leaf for leaf in beside if leaves.is_array(leaf)]
 
+    @functools.cached_property
+    def traced_arguments(self) -> list[int]:
+        """The other arguments that are traced, by place; they are inputs behind those of the state."""
+        return [place for place, value in enumerate(self.flat) if self._is_traced_argument(value)]
+
     def _is_traced_argument(self, value: Any) -> bool:
         # A jitted step tells by itself which arguments are static: it is given Python values as they are.
         is_free = self.is_jitted or self.adapter.name == "equinox.filter_jit"
@@ -231,16 +323,20 @@ class Stepper:
         Raises:
             ProbeError: no part of the result is like the state, or `returns` leads nowhere.
         """
+        count = len(self.argnums)
         if self.returns is not None:
+            self.where = [way(self.returns)] if count == 1 else list(map(way, self.returns))
             return self._picked(result)
         parts = result if type(result) in (tuple, list) else ()
         if self.adapter.in_place:
             is_object = type(given) not in (tuple, list, dict)
             return next((part for part in (result, *parts) if is_object and type(part) is type(given)), given)
-        count = len(self.argnums)
-        slices = [tuple(parts[start : start + count]) for start in range(len(parts) - count + 1)] if count > 1 else []
-        candidates = [*slices, result, *parts]
-        best = max(candidates, key=lambda candidate: likeness(candidate, state))
+        candidates: list[tuple[Sequence[tuple[int, ...]], Any]] = [
+            ([(index,) for index in range(start, start + count)], tuple(parts[start : start + count]))
+            for start in range(len(parts) - count + 1 if count > 1 else 0)
+        ]
+        candidates += [([()], result), *(([(index,)], part) for index, part in enumerate(parts))]
+        self.where, best = max(candidates, key=lambda candidate: likeness(candidate[1], state))
         if likeness(best, state) <= 0:
             kind = spelling.type_name(result)
             raise ProbeError(f"the step's result, a {kind}, holds nothing like the state: say where with `returns`")

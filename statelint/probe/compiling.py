@@ -35,7 +35,9 @@ class Program(NamedTuple):
         return leaves.nbytes(jax.ShapeDtypeStruct(sharding.shard_shape(aval.shape), aval.dtype))
 
 
-def program(function: Callable[..., Any], inputs: Sequence[Any], donated: Sequence[int]) -> Program:
+def program(
+    function: Callable[..., Any], inputs: Sequence[Any], donated: Sequence[int], *, keep_unused: bool = False
+) -> Program:
     """Compile a function of flat inputs.
 
     Raises:
@@ -44,7 +46,8 @@ def program(function: Callable[..., Any], inputs: Sequence[Any], donated: Sequen
     with warnings.catch_warnings():
         # Of donated buffers that are not usable the ledger speaks.
         warnings.simplefilter("ignore")
-        compiled = jax.jit(function, donate_argnums=tuple(donated)).trace(*inputs).lower().compile()
+        jitted = jax.jit(function, donate_argnums=tuple(donated), keep_unused=keep_unused)
+        compiled = jitted.trace(*inputs).lower().compile()
     taken = _said(lambda: compiled.input_shardings)
     given = _said(lambda: compiled.output_shardings)
     memory = _said(compiled.memory_analysis)

@@ -12,9 +12,10 @@ import jax
 
 from statelint.probe import blame, frames, leaves, placement, spelling
 from statelint.probe.adapters import is_factory
-from statelint.probe.build import device_buffer
+from statelint.probe.build import way
 from statelint.probe.calls import Call
 from statelint.probe.nodes import Node
+from statelint.probe.sharing import Sharing
 from statelint.probe.states import differences, equal, is_aval, same
 
 if TYPE_CHECKING:
@@ -33,19 +34,22 @@ class Words:
         self.loop = loop
         self.calls = loop.calls
         self.first = loop.calls[0] if loop.calls else None
-        self.step_code = blame.Code(tracer.step)
-        self.factory_code = blame.Code(tracer.state) if is_factory(tracer.state) else None
+        self.sharing = Sharing(tracer.built, tracer.stepper, self.first)
+        self.step_code = blame.Code(tracer.step, tracer.stepper.where)
+        is_made = is_factory(tracer.state)
+        self.factory_code = blame.Code(tracer.state, [way(tracer.state_returns)]) if is_made else None
         self.is_plain = tracer.adapter.name == "jax.jit"
 
     def facts(self) -> Facts:
         """All that the model's `StepTrace` asks for."""
-        is_jitted = self.first is not None and self.tracer.stepper.is_jitted
+        is_jitted = self.tracer.stepper.is_jitted
         found = [self._leaf(node, value, place) for node, value, place in self.state.by_path.values()]
         statics = list(self._statics())
         structure = list(self._structure())
         return {
             "adapter": self.tracer.adapter.name,
-            "donates": bool(self.first and self.first.lost) if is_jitted else None,
+            "donates": bool(self.first.offered) if self.first and is_jitted else None,
+            "jitted": is_jitted,
             "leaves": found,
             "statics": statics,
             "structure": structure,
@@ -58,6 +62,7 @@ class Words:
             "donation": self._donation(),
             "compiled": self.first is not None and self.first.program is not None,
             "uncompiled": self.tracer.stepper.uncompiled,
+            "unrestored": self.tracer.unrestored,
             "extras": list(self._extras(found, statics, structure)),
         }
 
@@ -83,13 +88,12 @@ class Words:
         return (
             facts
             | self._used(place, node.path)
+            | self.sharing.facts(place, node.value)
             | {
                 "held": spelling.held(node.value, value),
                 "aval": spelling.aval_facts(value),
                 "out": spelling.aval_facts(first[1]) if first and is_aval(first[1]) else None,
                 "nbytes": leaves.nbytes(value),
-                "shares": self.built.shares.get(place),
-                "shares_argument": self._argument_sharing(node.value),
                 "changes": [
                     {"call": number, "before": spelling.aval_facts(before), "after": spelling.aval_facts(after[1])}
                     for number, before, after in changed
@@ -128,7 +132,7 @@ class Words:
             "passed": passes,
             "read": self.first.reads(place, passes=passes),
             "raw_key": self.first.makes_key_of(place),
-            "folded": self.first.only_folds(place),
+            "drawn_again": self.first.draws_again(place),
             "donated": place in self.first.lost,
             "lost": self.first.lost.get(place),
         }
@@ -146,18 +150,8 @@ class Words:
             before, after = call.before.by_path.get(path), call.after.by_path.get(path)
             if before and after:
                 one, other = call.before.placed[before[2]], call.after.placed[after[2]]
-                if before[2] not in call.before.dropped and not placement.same(one, other, after[1]):
+                if not call.before.stays(before[2], other):
                     yield number, one, other, after
-
-    def _argument_sharing(self, leaf: Any) -> str | None:
-        """The other argument of the step that holds the leaf's buffer."""
-        buffer = device_buffer(leaf) if not isinstance(leaf, jax.core.Tracer) else None
-        return self._argument_buffers.get(buffer) if buffer is not None else None
-
-    @functools.cached_property
-    def _argument_buffers(self) -> dict[Any, str]:
-        entries = jax.tree_util.tree_flatten_with_path(self.tracer.args)[0]
-        return {device_buffer(leaf): f"args{jax.tree_util.keystr(path)}" for path, leaf in entries}
 
     def _placed(self, node: Node) -> frames.Place | None:
         """Where the factory gives the field its value, or the class its default."""
@@ -237,7 +231,7 @@ class Words:
                     yield {"call": number, "path": path, "before": before, "after": after, "produced": produced}
 
     def _donation(self) -> Facts | None:
-        if self.first is None or not self.first.lost:
+        if self.first is None or not (self.first.lost or self.first.program):
             return None
         sizes = {place: leaves.nbytes(self.state.values[place]) for place in self.first.lost}
         reused = [place for place, why in self.first.lost.items() if why is None]

@@ -10,6 +10,26 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy
+
+
+class Key(NamedTuple):
+    """A PRNG key that is an input, or that is made of one by folding, splitting and the like.
+
+    Attributes:
+        place: that of the input.
+        numbers: the inputs that the numbers folded into it depend on; None where none was folded.
+    """
+
+    place: int
+    numbers: frozenset[int] | None = None
+
+    def folded(self, numbers: frozenset[int] | None) -> Key:
+        """The key with more numbers folded into it."""
+        if self.numbers is None or numbers is None:
+            return Key(self.place, numbers if self.numbers is None else self.numbers)
+        return Key(self.place, self.numbers | numbers)
+
 
 class Flow(NamedTuple):
     """By places among the inputs.
@@ -18,68 +38,155 @@ class Flow(NamedTuple):
         sources: for each output, the input that it is; None for one that is computed.
         reads: the inputs that some operation reads.
         keys: the raw arrays that are made a PRNG key of.
-        folds: the keys into which a number is folded.
-        draws: the inputs that an operation reads to more than fold a number into them.
-        wraps: for each output, the raw array that it is the key of.
+        draws: the keys that something is drawn from, or that are otherwise read.
+        makes: for each output, the key that it is.
     """
 
     sources: list[int | None]
     reads: set[int]
     keys: set[int]
-    folds: set[int]
-    draws: set[int]
-    wraps: list[int | None]
-
-    @property
-    def marks(self) -> tuple[set[int], ...]:
-        """What is said of inputs: reads, keys, folds, draws."""
-        return (self.reads, self.keys, self.folds, self.draws)
+    draws: set[Key]
+    makes: list[Key | None]
 
 
 @functools.cache
 def flow(jaxpr: Any) -> Flow:
     """The flow of an open jaxpr. Cached until a probe is done: a jitted helper is one wherever it is called."""
     stands_for = {variable: place for place, variable in enumerate(jaxpr.invars)}
-    key_of: dict[Any, int] = {}
-    found = Flow([], set(), set(), set(), set(), [])
+    key_of = {variable: Key(place) for variable, place in stands_for.items() if _may_be_key(variable)}
+    origins = _Origins(jaxpr)
+    found = Flow([], set(), set(), set(), [])
     for equation in jaxpr.eqns:
-        if _is_plain(equation):
+        named = [variable for variable in equation.invars if not hasattr(variable, "val")]
+        if equation.primitive.name in _KEY_TO_KEY:
+            found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
+            _note_key(equation, stands_for, key_of, found, origins)
+            continue
+        inside = _of_equation(equation)
+        if equation.primitive.name in _MIXING and _may_be_key(equation.outvars[0]):
+            found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
+            _note_mixed(equation, key_of, found, origins)
+            continue
+        if inside is None:
             # Nearly all of them; whatever is known of an input ends here.
-            read = [
-                place
-                for variable in equation.invars
-                if not hasattr(variable, "val")
-                for place in (stands_for.get(variable), key_of.get(variable))
-                if place is not None
-            ]
-            found.reads.update(read)
-            found.draws.update(read)
+            found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
+            found.draws.update(key_of[variable] for variable in named if variable in key_of)
             continue
         places = [None if hasattr(variable, "val") else stands_for.get(variable) for variable in equation.invars]
-        raw = [None if hasattr(variable, "val") else key_of.get(variable) for variable in equation.invars]
-        inside = _of_equation(equation)
-        for of_all, of_this in zip(found.marks, inside.marks, strict=True):
-            of_all |= {place for number in of_this for place in (places[number], raw[number]) if place is not None}
-        for variable, source, wrapped in zip(equation.outvars, inside.sources, inside.wraps, strict=True):
+        for of_all, of_this in ((found.reads, inside.reads), (found.keys, inside.keys)):
+            of_all |= {place for number in of_this if (place := places[number]) is not None}
+        found.draws.update(key for drawn in inside.draws if (key := _outside(drawn, equation, key_of, origins)))
+        for variable, source, made in zip(equation.outvars, inside.sources, inside.makes, strict=True):
             if source is not None and (place := places[source]) is not None:
                 stands_for[variable] = place
-            held = raw[source] if source is not None else places[wrapped] if wrapped is not None else None
-            if held is not None:
-                key_of[variable] = held
+            if made is not None and (key := _outside(made, equation, key_of, origins)):
+                key_of[variable] = key
     outputs = [None if hasattr(variable, "val") else variable for variable in jaxpr.outvars]
     found.sources.extend(stands_for.get(variable) for variable in outputs)
-    found.wraps.extend(key_of.get(variable) for variable in outputs)
+    found.makes.extend(key_of.get(variable) for variable in outputs)
     return found
 
 
-def _is_plain(equation: Any) -> bool:
-    """An operation that calls no jaxpr, and does nothing particular to PRNG keys."""
-    params = equation.params
-    is_key_operation = equation.primitive.name in ("random_wrap", "random_fold_in")
-    return not is_key_operation and not any(name.endswith("jaxpr") or name == "branches" for name in params)
+def _may_be_key(variable: Any) -> bool:
+    """By its dtype: a typed key, whose dtype is none of NumPy's, or a raw one."""
+    dtype = getattr(variable.aval, "dtype", None)
+    return dtype is not None and (not isinstance(dtype, numpy.dtype) or dtype.name == "uint32")
 
 
-def _of_equation(equation: Any) -> Flow:
+_KEY_TO_KEY = frozenset({"random_wrap", "random_unwrap", "random_split", "random_fold_in"})
+_KEY_TO_KEY |= {"broadcast_in_dim", "squeeze", "reshape", "slice", "dynamic_slice", "gather"}
+"""Operations that make keys of a key, their first operand. What else they are given tells which."""
+
+
+def _note_key(
+    equation: Any, stands_for: dict[Any, int], key_of: dict[Any, Key], found: Flow, origins: _Origins
+) -> None:
+    first, *others = equation.invars
+    if hasattr(first, "val") or (key := key_of.get(first)) is None:
+        found.draws.update(key_of[each] for each in others if not hasattr(each, "val") and each in key_of)
+        return
+    if equation.primitive.name == "random_wrap" and first in stands_for:
+        found.keys.add(stands_for[first])
+    key_of[equation.outvars[0]] = key.folded(origins.of(others) if others else None)
+
+
+_MIXING = frozenset({"add", "sub", "mul", "xor", "or", "and", "rem", "select_n", "concatenate", "stack"})
+_MIXING |= {"scatter", "dynamic_update_slice", "convert_element_type", "shift_left", "shift_right_logical"}
+"""Operations that make a key, or what one is made of, of a key and all else that they are given."""
+
+
+def _note_mixed(equation: Any, key_of: dict[Any, Key], found: Flow, origins: _Origins) -> None:
+    numbers = origins.of(equation.invars)
+    mixed = {
+        Key(key_of[each].place, numbers) for each in equation.invars if not hasattr(each, "val") and each in key_of
+    }
+    if mixed:
+        # A variable is one key; what else went into it has done its part.
+        first, *others = sorted(mixed)
+        key_of[equation.outvars[0]] = first
+        found.draws.update(others)
+
+
+def _outside(key: Key, equation: Any, key_of: dict[Any, Key], origins: _Origins) -> Key | None:
+    """What a key inside the jaxpr that an equation calls is outside of it."""
+    variable = equation.invars[key.place]
+    outer = None if hasattr(variable, "val") else key_of.get(variable)
+    if outer is None:
+        return None
+    numbers = key.numbers
+    return outer.folded(numbers if numbers is None else origins.of([equation.invars[place] for place in numbers]))
+
+
+class _Origins:
+    """Which inputs of a jaxpr its variables depend on; of what a called jaxpr gives, on all that it is given."""
+
+    def __init__(self, jaxpr: Any) -> None:
+        self.jaxpr = jaxpr
+
+    @functools.cached_property
+    def _makers(self) -> dict[Any, Any]:
+        return {variable: equation for equation in self.jaxpr.eqns for variable in equation.outvars}
+
+    def of(self, variables: Sequence[Any]) -> frozenset[int]:
+        """The places of the inputs that these depend on."""
+        seen: set[Any] = set()
+        waiting = [*variables]
+        while waiting:
+            variable = waiting.pop()
+            if hasattr(variable, "val") or variable in seen:
+                continue
+            seen.add(variable)
+            if variable in self._makers:
+                waiting += self._makers[variable].invars
+        return frozenset(place for place, variable in enumerate(self.jaxpr.invars) if variable in seen)
+
+    def in_any_turn(self, places: frozenset[int], consts: int, carried: int) -> frozenset[int]:
+        """The inputs that these, of a loop's body, depend on in any turn: a carry on what the last one made it of."""
+        found: set[int] = set()
+        waiting = [*places]
+        while waiting:
+            place = waiting.pop()
+            if place not in found:
+                found.add(place)
+                if consts <= place < consts + carried:
+                    waiting += self.of([self.jaxpr.outvars[place - consts]])
+        return frozenset(found)
+
+
+def _of_body(jaxpr: Any, consts: int, carried: int) -> Flow:
+    """The flow of a loop's body, over all its turns."""
+    inside, origins = flow(jaxpr), _Origins(jaxpr)
+    draws = {
+        key if key.numbers is None else Key(key.place, origins.in_any_turn(key.numbers, consts, carried))
+        for key in inside.draws
+    }
+    sources = [*_carried(inside.sources[:carried], consts), *[None] * (len(inside.sources) - carried)]
+    reads = inside.reads | _moved(inside.sources, sources)
+    return inside._replace(sources=sources, reads=reads, draws=draws, makes=[None] * len(sources))
+
+
+def _of_equation(equation: Any) -> Flow | None:
+    """The flow of the jaxprs that an equation calls; None where it calls none, or none that can be followed."""
     params = equation.params
     match equation.primitive.name:
         case "cond":
@@ -90,18 +197,7 @@ def _of_equation(equation: Any) -> Flow:
             return _of_scan(equation)
     inner = next((params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params), None)
     inner = getattr(inner, "jaxpr", inner)
-    if inner is not None and _fits(inner, equation):
-        return flow(inner)
-    return _of_primitive(equation.primitive.name, len(equation.invars), len(equation.outvars))
-
-
-def _of_primitive(name: str, inputs: int, outputs: int) -> Flow:
-    everything, nothing = set(range(inputs)), [None] * outputs
-    if name == "random_wrap":
-        return Flow(list(nothing), everything, everything, set(), set(), [0])
-    if name == "random_fold_in":
-        return Flow(list(nothing), everything, set(), {0}, everything - {0}, list(nothing))
-    return Flow(list(nothing), everything, set(), set(), everything, list(nothing))
+    return flow(inner) if inner is not None and _fits(inner, equation) else None
 
 
 def _fits(jaxpr: Any, equation: Any) -> bool:
@@ -117,10 +213,15 @@ def _of_branches(branches: Sequence[Flow]) -> Flow:
     # An input that only some branches give out, or in different places, makes a difference.
     kept = {source - 1 for source in sources if source is not None}
     moved = {source for branch in branches for source in branch.sources if source is not None} - kept
-    marks = [{place + 1 for branch in branches for place in branch.marks[number]} for number in range(4)]
-    marks[0] |= {0, *(place + 1 for place in moved)}
-    reads, keys, folds, draws = marks
-    return Flow(sources, reads, keys, folds, draws, [None] * len(sources))
+    reads = moved.union(*(branch.reads for branch in branches))
+    keys = {place + 1 for branch in branches for place in branch.keys}
+    draws = {_moved_on(key, 1) for branch in branches for key in branch.draws}
+    return Flow(sources, {0, *(place + 1 for place in reads)}, keys, draws, [None] * len(sources))
+
+
+def _moved_on(key: Key, by: int) -> Key:
+    """The same key where other inputs stand before it."""
+    return Key(key.place + by, None if key.numbers is None else frozenset(number + by for number in key.numbers))
 
 
 def _of_scan(equation: Any) -> Flow:
@@ -128,11 +229,7 @@ def _of_scan(equation: Any) -> Flow:
     body = equation.params["jaxpr"].jaxpr
     carry = _unscanned(equation.outvars, body.outvars)
     consts = _unscanned(equation.invars, body.invars) - carry
-    inside = flow(body)
-    sources = [*_carried(inside.sources[:carry], consts), *[None] * (len(inside.sources) - carry)]
-    return inside._replace(
-        sources=sources, reads=inside.reads | _moved(inside.sources, sources), wraps=[None] * len(sources)
-    )
+    return _of_body(body, consts, carry)
 
 
 def _unscanned(outer: Sequence[Any], inner: Sequence[Any]) -> int:
@@ -142,16 +239,18 @@ def _unscanned(outer: Sequence[Any], inner: Sequence[Any]) -> int:
 def _of_while(equation: Any) -> Flow:
     """Inputs: the condition's constants, the body's, the carry."""
     first, second = equation.params["cond_nconsts"], equation.params["body_nconsts"]
-    condition, body = (flow(equation.params[name].jaxpr) for name in ("cond_jaxpr", "body_jaxpr"))
-    carried = _carried(body.sources, second)
-    body = body._replace(reads=body.reads | _moved(body.sources, carried))
-    marks = [
-        {place if place < first else place + second for place in asked} | {place + first for place in done}
-        for asked, done in zip(condition.marks, body.marks, strict=True)
-    ]
-    sources = [source + first if source is not None else None for source in carried]
-    reads, keys, folds, draws = marks
-    return Flow(sources, reads, keys, folds, draws, [None] * len(sources))
+    condition = flow(equation.params["cond_jaxpr"].jaxpr)
+    carry = len(equation.outvars)
+    body = _of_body(equation.params["body_jaxpr"].jaxpr, second, carry)
+    outside = [*range(first), *range(first + second, first + second + carry)]
+    reads, keys = (
+        {outside[place] for place in asked} | {place + first for place in done}
+        for asked, done in ((condition.reads, body.reads), (condition.keys, body.keys))
+    )
+    # A condition that draws decides when to stop: the numbers are those of the body.
+    draws = {_moved_on(key, first) for key in body.draws} | {Key(outside[key.place]) for key in condition.draws}
+    sources = [source + first if source is not None else None for source in body.sources]
+    return Flow(sources, reads, keys, draws, [None] * carry)
 
 
 def _carried(sources: Sequence[int | None], consts: int) -> list[int | None]:

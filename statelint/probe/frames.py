@@ -28,6 +28,16 @@ def is_users(path: str) -> bool:
     return os.path.isfile(path) and not installed and not path.startswith((*_STDLIB, os.path.join(_OURS, "")))
 
 
+def is_ours(path: str) -> bool:
+    """Whether a file is one of statelint."""
+    return os.path.abspath(path).startswith(os.path.join(_OURS, ""))
+
+
+def without_ours(text: str) -> str:
+    """What an exception says without what JAX adds about our own wrapper."""
+    return _OWN_TRACE.sub("", text)
+
+
 def place(path: str, line: int, column: int = 0) -> Place:
     """A location. ``column`` counts UTF-8 bytes from 0, as Python and JAX count them."""
     text = source_line(path, line).encode()[:column].decode(errors="replace") if column else ""
@@ -109,6 +119,6 @@ def one_line(error: BaseException, limit: int = 240) -> str:
         text = str(error)
     except BaseException:
         text = ""
-    text = _OWN_TRACE.sub("", " ".join(text.split()))
+    text = without_ours(" ".join(text.split()))
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -66,15 +67,24 @@ class Jaxpr:
         return place
 
     def buffer(self, leaf: Any, variable: Any) -> Any:
-        """What tells the device buffer of an eager leaf apart: its variable, or the very object where it is a constant.
+        """What an eager leaf may share its buffer by: a variable, or the very object where it is a constant.
 
-        None for what is no jax array. `device_put` gives back the buffer it is given (FACTS 14): it is looked through.
+        None for what is no jax array. Two leaves of different ones do not share; two of one may: a trace does not show
+        the eager `jnp.ravel`, which copies, and `jnp.asarray`, which does not.
         """
         if not isinstance(leaf, jax.Array):
             return None
-        while (equation := self._maker(variable)) is not None and equation.primitive.name == "device_put":
-            variable = equation.invars[equation.outvars.index(variable)]
-        return id(leaf) if is_literal(variable) else variable
+        source = self.source(variable)
+        return id(leaf) if is_literal(source) else source
+
+    def source(self, variable: Any) -> Any:
+        """The variable whose buffer an eager one may be."""
+        while (equation := self._maker(variable)) is not None:
+            operand = _handed_on(equation, equation.outvars.index(variable))
+            if operand is None:
+                break
+            variable = operand
+        return variable
 
 
 def _inside(equation: Any, variable: Any) -> tuple[Jaxpr | None, Any]:
@@ -84,6 +94,34 @@ def _inside(equation: Any, variable: Any) -> tuple[Jaxpr | None, Any]:
     if inner is None or len(inner.outvars) != len(equation.outvars):
         return None, None
     return Jaxpr(inner), inner.outvars[equation.outvars.index(variable)]
+
+
+def _handed_on(equation: Any, place: int) -> Any:
+    """The operand that an eager operation may give back as its output at a place."""
+    if equation.primitive.name in KEEPING:
+        return equation.invars[place]
+    if equation.primitive.name in ("jit", "pjit"):
+        return None
+    for inner in _called(equation):
+        if len(inner.outvars) == len(equation.outvars):
+            source = Jaxpr(inner).source(inner.outvars[place])
+            if source in inner.invars:
+                # What a branch or a loop is given besides stands before the operands of its jaxpr.
+                return equation.invars[inner.invars.index(source) - len(inner.invars)]
+    return None
+
+
+KEEPING = ("device_put", "stop_gradient", "random_wrap", "random_unwrap", "sharding_constraint", "reshard", "name")
+"""The operations that may give back the buffer that they are given. What calls a jaxpr may, too, but for a jit."""
+
+
+def _called(equation: Any) -> Iterator[Any]:
+    """The jaxprs that an operation calls, opened."""
+    for value in equation.params.values():
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            inner = getattr(inner, "jaxpr", inner)
+            if hasattr(inner, "eqns"):
+                yield inner
 
 
 def constants(closed: Any) -> list[Any]:
@@ -97,18 +135,23 @@ def shardings(jaxpr: Any) -> frozenset[Any]:
     """The shardings that an open jaxpr names anywhere: a jit of it commits its outputs to their devices."""
     found: set[Any] = set()
     for equation in jaxpr.eqns:
-        params = equation.params
         if equation.primitive.name in NAMING:
-            found.update(filter(_on_devices, [*_outputs(equation), *params.get("in_shardings", ())]))
-        for value in params.values():
-            for inner in value if isinstance(value, tuple | list) else (value,):
-                inner = getattr(inner, "jaxpr", inner)
-                if hasattr(inner, "eqns"):
-                    found |= shardings(inner)
+            found.update(filter(_on_devices, [*_outputs(equation), *equation.params.get("in_shardings", ())]))
+        for inner in _called(equation):
+            found |= shardings(inner)
     return frozenset(found)
 
 
-NAMING = ("device_put", "jit", "pjit", "sharding_constraint", "shard_map")
+@functools.cache
+def size(jaxpr: Any) -> int:
+    """The operations of an open jaxpr, and of all that it calls."""
+    return len(jaxpr.eqns) + sum(size(inner) for equation in jaxpr.eqns for inner in _called(equation))
+
+
+JITS = ("jit", "pjit")
+"""What a jit is called in a jaxpr, by older versions of JAX the second."""
+
+NAMING = (*JITS, "device_put", "sharding_constraint", "shard_map")
 """The operations that may name a sharding."""
 
 

@@ -9,6 +9,7 @@ import contextlib
 import faulthandler
 import importlib.metadata
 import importlib.util
+import itertools
 import math
 import os
 import signal
@@ -44,6 +45,9 @@ DEFAULTS = {
     "jax_numpy_rank_promotion": "allow",
 }
 """What a step is traced under: settings that one file may change, and that another must not meet changed."""
+
+
+_FILTERED = "JAX has removed its internal frames from the traceback"
 
 
 class Refused(Exception):
@@ -151,11 +155,29 @@ def _failure(error: BaseException) -> dict[str, Any]:
 
 
 def _traceback(error: BaseException) -> str:
-    """From the user's first frame on: those before are ours."""
-    first = error.__traceback__
-    while first is not None and not frames.is_users(first.tb_frame.f_code.co_filename):
-        first = first.tb_next
-    return "".join(traceback.format_exception(type(error), error, first or error.__traceback__))
+    """From the user's first frame on, without ours; the error alone where there is no frame of the user's."""
+    told = traceback.TracebackException.from_exception(error)
+    are_users = [_cut(each) for each in _chain(told)]
+    lines = told.format() if any(are_users) else told.format_exception_only()
+    return frames.without_ours("".join(lines))
+
+
+def _chain(told: traceback.TracebackException | None) -> Iterator[traceback.TracebackException]:
+    """It, and all that are told with it."""
+    if told is not None:
+        yield told
+        for other in (told.__cause__, told.__context__, *(told.exceptions or ())):
+            yield from _chain(other)
+
+
+def _cut(told: traceback.TracebackException) -> bool:
+    """Leave out what is not about the user's code: whether anything is left."""
+    behind = itertools.dropwhile(lambda frame: not frames.is_users(frame.filename), told.stack)
+    kept = [frame for frame in behind if not frames.is_ours(frame.filename)]
+    told.__notes__ = [note for note in told.__notes__ or () if _FILTERED not in note]
+    # No head is written over a stack that is not there.
+    told.stack = traceback.StackSummary.from_list(kept) if kept else None  # type: ignore[assignment]
+    return bool(kept)
 
 
 def _said(error: BaseException) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import jax
 
 BUILTIN = (dict, list, tuple, type(None))
 """Containers whose treedef holds their keys, and nothing else that a user set."""
+
+KEYS = (jax.tree_util.GetAttrKey, jax.tree_util.DictKey, jax.tree_util.SequenceKey)
+"""Keys that say how a child is reached."""
 
 
 @dataclasses.dataclass
@@ -68,25 +71,22 @@ def describe(tree: Any) -> Node:
         whatever a class raises when it is flattened.
     """
     root = Node("", "", tree, type(tree))
-    stack = [root]
+    stack, taken = [root], {""}
     while stack:
         node = stack.pop()
         entries, treedef = one_level(node.value)
         if entries is None:
             continue
-        node.children = [
-            Node(
-                node.path + suffix if suffix[0] == "[" or node.path else suffix[1:],
-                name,
-                child,
-                type(child),
-                node,
-                place,
-            )
-            for place, ((suffix, name), child) in enumerate(
-                (_spell(key, node.value, child), child) for key, child in entries
-            )
-        ]
+        node.children = []
+        attributes = _attributes(node.value, entries, treedef)
+        for place, (key, child) in enumerate(entries):
+            suffix, name = _spell(key, attributes.get(place))
+            path = node.path + suffix if suffix[0] == "[" or node.path else suffix[1:]
+            while path in taken:
+                # Only a class that gives two children one key comes here; what is told by path must not be two things.
+                path += f"[<child {place}>]"
+            taken.add(path)
+            node.children.append(Node(path, name, child, type(child), node, place))
         node.statics = _statics(node, treedef)
         stack.extend(reversed(node.children))
     return root
@@ -105,7 +105,32 @@ def is_leaf(tree: Any) -> bool:
     return one_level(tree)[0] is None
 
 
-def _spell(key: Any, parent: Any, child: Any) -> tuple[str, str]:
+def _attributes(parent: Any, entries: list[tuple[Any, Any]], treedef: Any) -> dict[int, str]:
+    """Of the children of a class registered without keys, by place: the attribute that holds it, as one would write."""
+    if all(isinstance(key, KEYS) for key, _ in entries):
+        return {}
+    marks = [object() for _ in entries]
+    try:
+        # Two children may be one object, and so may a child and a static field; two marks are not.
+        found = _held(jax.tree_util.tree_unflatten(treedef, marks), marks, taken=())
+    except Exception:
+        found = {}
+    return _held(parent, [child for _, child in entries], taken=found.values()) | found
+
+
+def _held(parent: Any, children: list[Any], *, taken: Collection[str]) -> dict[int, str]:
+    """By place, the attributes that hold these very children, each of them once."""
+    names = {name: value for name, value in getattr(parent, "__dict__", {}).items() if name not in taken}
+    found: dict[int, str] = {}
+    for place, child in enumerate(children):
+        name = next((name for name, value in names.items() if value is child), None)
+        if name is not None:
+            del names[name]
+            found[place] = str(name)
+    return found
+
+
+def _spell(key: Any, attribute: str | None) -> tuple[str, str]:
     """A key as it is written behind its parent, and the bare name."""
     if isinstance(key, jax.tree_util.GetAttrKey):
         return f".{key.name}", str(key.name)
@@ -113,10 +138,8 @@ def _spell(key: Any, parent: Any, child: Any) -> tuple[str, str]:
         return f"[{key.key!r}]", str(key.key)
     if isinstance(key, jax.tree_util.SequenceKey):
         return f"[{key.idx}]", ""
-    # A class registered without keys: the attribute that holds this very child is what its user would write.
-    for name, value in getattr(parent, "__dict__", {}).items():
-        if value is child:
-            return f".{name}", str(name)
+    if attribute is not None:
+        return f".{attribute}", attribute
     index = getattr(key, "key", key)
     return f"[<child {index}>]", ""
 

@@ -2,7 +2,8 @@
 
 jit's key holds each array's sharding, and whether the array is committed to it. One committed input commits all
 outputs, and so does a sharding that the step itself names: an uncommitted leaf is then another key at the next
-call, a second compile without a second trace, of which JAX says nothing.
+call. JAX says nothing of it. On a single device that is a second compile without a second trace; a mesh is part of
+the aval, and what comes onto one, or onto another, is traced again, too, even a leaf that the step does not read.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ def after(
         return list(chosen)
     widest = max(committed, key=lambda place: len(place.device_set))
     shared = _replicated(widest)
-    stays = [own is not None and own.device_set == widest.device_set and not is_explicit(own) for own in given]
+    # Where a leaf is that jit drops says nothing of what comes in its place.
+    stays = [own in committed and own.device_set == widest.device_set and not is_explicit(own) for own in given]
     return [
         place if place is not None else own if is_own else shared
         for place, own, is_own in zip(said, given, stays, strict=True)
@@ -87,6 +89,49 @@ def is_explicit(place: Placement) -> bool:
     return mesh is not None and not mesh.empty and jax.sharding.AxisType.Explicit in mesh.axis_types
 
 
+def _mesh(place: Placement) -> Any:
+    """The mesh that the aval of a leaf at this place carries; None for none."""
+    mesh = getattr(place, "mesh", None)
+    return None if mesh is None or mesh.empty else getattr(mesh, "abstract_mesh", mesh)
+
+
+class RefusedError(Exception):
+    """jit does not take arguments at these places."""
+
+
+def check_devices(named: Iterable[tuple[str, Placement]]) -> None:
+    """Whether one program can have all that is committed, each with its name.
+
+    Raises:
+        RefusedError: two of them are on different devices.
+    """
+    first: tuple[str, Placement] | None = None
+    for name, place in named:
+        if place is None:
+            continue
+        first = first or (name, place)
+        if place.device_set != first[1].device_set:
+            pairs = " and ".join(f"{what} {in_words(where)}" for what, where in (first, (name, place)))
+            raise RefusedError(f"jit is given incompatible devices: {pairs}")
+
+
+def check_asked(name: str, place: Placement, asked: Any, aval: Any) -> None:
+    """Whether a jit with `in_shardings` takes a committed leaf: it is moved to other devices, but not cut otherwise.
+
+    Raises:
+        RefusedError: it is surely committed to another sharding.
+    """
+    if place is None or (place.is_fully_replicated and asked.is_fully_replicated):
+        return
+    is_cut_alike = (
+        bool(place.is_equivalent_to(asked, len(aval.shape)))
+        if place.device_set == asked.device_set
+        else len(place.device_set) == len(asked.device_set)
+    )
+    if not is_cut_alike:
+        raise RefusedError(f"{name} is {in_words(place)}, and the in_shardings of the jit say {in_words(asked)}")
+
+
 def _replicated(sharding: Any) -> Any:
     """What XLA gives a leaf that nothing says more of: a copy on every device."""
     mesh = getattr(sharding, "mesh", None)
@@ -95,8 +140,10 @@ def _replicated(sharding: Any) -> Any:
     return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
 
-def same(one: Placement, other: Placement, aval: Any) -> bool:
-    """Whether a leaf of this aval makes the same key at both."""
+def same(one: Placement, other: Placement, aval: Any, *, is_by_aval: bool = False) -> bool:
+    """Whether a leaf of this aval makes the same key at both: itself, or only its aval."""
+    if is_by_aval and not is_explicit(one) and not is_explicit(other):
+        return bool(_mesh(one) == _mesh(other))
     if one is None or other is None or one == other:
         return one is other or one == other
     is_one_mesh = getattr(one, "mesh", None) == getattr(other, "mesh", None)

@@ -22,15 +22,15 @@ class State:
         values: for each leaf, its aval when the adapter traces it, else the leaf itself.
         treedef: with the static fields.
         placed: for each leaf, where it is committed to.
-        dropped: the leaves, by place, that the call which is given them does not use: jit drops those before it
-            compiles, and where they are makes no difference.
+        by_aval: the leaves, by place, of which the call that is given them looks at the avals alone: where they are
+            makes no difference but for the mesh. jit drops those it does not use, and moves those it has a place for.
     """
 
     root: Node
     values: list[Any]
     treedef: Any
     placed: list[placement.Placement]
-    dropped: frozenset[int] = frozenset()
+    by_aval: frozenset[int] = frozenset()
 
     def __len__(self) -> int:
         return len(self.values)
@@ -48,9 +48,14 @@ class State:
         """
         are_alike = self.treedef_equals(other) and all(map(same, self.values, other.values))
         return are_alike and all(
-            place in other.dropped or placement.same(self.placed[place], other.placed[place], value)
+            placement.same(self.placed[place], other.placed[place], value, is_by_aval=place in other.by_aval)
             for place, value in enumerate(self.values)
         )
+
+    def stays(self, place: int, where: placement.Placement) -> bool:
+        """Whether a leaf makes the same key when it comes back there."""
+        is_by_aval = place in self.by_aval
+        return placement.same(self.placed[place], where, self.values[place], is_by_aval=is_by_aval)
 
     def treedef_equals(self, other: State) -> bool:
         """Whether the treedefs are equal; not when the comparison raises."""
@@ -84,7 +89,7 @@ class State:
             _, after, there = found
             if not same(value, after):
                 yield path, in_words(value), in_words(after), False
-            elif place not in self.dropped and not placement.same(self.placed[place], other.placed[there], value):
+            elif not self.stays(place, other.placed[there]):
                 words = placement.in_words
                 yield path, words(self.placed[place]), words(other.placed[there]), True
 
@@ -146,8 +151,14 @@ def _in_words(node: Node, other: Node | None = None) -> str:
     return node.kind.__name__
 
 
+def _dtype(value: Any) -> Any:
+    return getattr(value, "dtype", type(value))
+
+
 def likeness(tree: Any, state: State) -> float:
-    """How much a tree is like a state: 4 for an equal treedef, 1 for the same root, up to 2 for equal leaves."""
+    """How much a tree is like a state: 4 for an equal treedef, 1 for the same root, up to 2 for equal leaves;
+    equal dtypes decide between those that are alike in all this.
+    """
     same_treedef = equal(jax.tree_util.tree_structure(tree), state.treedef)
     # A treedef that cannot be compared (an array in a static field) is still the state's.
     score = 0.0 if same_treedef is False else 4.0
@@ -156,6 +167,7 @@ def likeness(tree: Any, state: State) -> float:
     common = before.keys() & after.keys()
     if common:
         shaped = sum(getattr(before[path], "shape", ()) == getattr(after[path], "shape", ()) for path in common)
-        score += (len(common) + shaped) / len(before.keys() | after.keys())
+        typed = sum(_dtype(before[path]) == _dtype(after[path]) for path in common)
+        score += (len(common) + shaped + typed / (len(common) + 1)) / len(before.keys() | after.keys())
     same_root = type(tree) is state.root.kind and type(tree) not in (tuple, list)
     return score + same_root

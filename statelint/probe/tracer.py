@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 import jax
 
-from statelint.probe import classes, frames, leaves, spelling
+from statelint.probe import classes, frames, leaves, placement, spelling
 from statelint.probe.adapters import Adapter, adapter_for, is_jit
 from statelint.probe.blame import unwrap
 from statelint.probe.build import ProbeError, build, pick
 from statelint.probe.calls import Call, Stepper, state_of
 from statelint.probe.flow import flow
-from statelint.probe.jaxprs import shardings
+from statelint.probe.jaxprs import shardings, size
 from statelint.probe.states import State, is_aval
 
 Facts = dict[str, Any]
@@ -29,6 +29,12 @@ Facts = dict[str, Any]
 
 RESTLESS = 8
 """Calls in a row that may bring a new treedef or shape before the state is said to change at every call."""
+
+LONGEST = 32
+"""How many there may be of a step that is traced in no time."""
+
+CHEAP = 20_000
+"""The operations that are traced in them."""
 
 Restore = Literal["orbax", "flax"]
 
@@ -99,6 +105,7 @@ def trace(
         finally:
             flow.cache_clear()
             shardings.cache_clear()
+            size.cache_clear()
             frames.forget()
 
 
@@ -139,7 +146,13 @@ def _settings(x64: bool) -> Iterator[None]:
 
 
 class Tracer:
-    """One probe: its state built, its step ready, and the calls between."""
+    """One probe: its state built, its step ready, and the calls between.
+
+    Attributes:
+        unrestored: what went wrong with the checkpoint.
+    """
+
+    unrestored: Facts | None = None
 
     def __init__(
         self,
@@ -184,7 +197,7 @@ class Tracer:
         self._restore(loop, restore)
         found = facts.Words(self, loop).facts()
         if measure and not self.is_refused:
-            found["measured"] = measuring.measure(self, restore)
+            found["measured"] = measuring.measure(self, None if self.unrestored else restore)
         return found
 
     @property
@@ -195,10 +208,12 @@ class Tracer:
     def loop(self) -> Loop:
         """The calls of a plain loop."""
         loop = Loop([])
-        seen, restless = [self.first], 0
-        while restless < RESTLESS:
+        seen, restless, traced = [self.first], 0, 0
+        while restless < RESTLESS or (restless < LONGEST and traced < CHEAP):
             try:
                 call = self.stepper.call(seen[-1])
+            except placement.RefusedError as error:
+                return _refused(loop, str(error))
             except Exception as error:
                 # A first call that fails is the probe's own fault, but for a class that cannot be put together.
                 if not loop.calls and not any(fault["fault"] == "raises" for fault in self.classes):
@@ -211,6 +226,7 @@ class Tracer:
                 loop.executables = len(seen)
                 break
             restless = 0 if call.before.comes_to_rest(call.after) else restless + 1
+            traced += size(call.jaxpr.jaxpr)
             seen.append(call.after)
         return loop
 
@@ -226,13 +242,20 @@ class Tracer:
             loop.added += 1
             if loop.added > len(state) + RESTLESS:
                 break
-            state = self.stepper.call(state).after
+            try:
+                state = self.stepper.call(state).after
+            except Exception as error:
+                self.unrestored = {"library": how, "error": frames.one_line(error), "by_step": True}
+                break
 
     def _restored(self, final: State, how: Restore | None) -> State:
         if how is not None:
             from statelint.probe import restoring
 
-            return restoring.through(how, final, self.adapter)
+            try:
+                return restoring.through(how, final, self.adapter)
+            except restoring.Refused as refused:
+                self.unrestored = {"library": how, "error": str(refused), "keys": refused.keys}
         return self.stepper.settled(final.restored()) if self.classes else final.restored()
 
 

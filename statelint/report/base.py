@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from statelint.diagnostics import Diagnostic, Edit, Severity
-from statelint.model.trace import Executables
+from statelint.model.costs import CompiledDonation, Executables
 from statelint.model.wording import brief
 
 
 class ProbeReport(msgspec.Struct, frozen=True):
     """A probe of the run: where it is declared, and what it costs; ``executables`` is None when it failed, and
-    ``measured`` when nobody asked for it. ``printed`` is what the project's code printed, and the traceback.
+    ``measured`` and ``donation``, which the compiled program tells, when nobody asked for them. ``printed`` is what
+    the project's code printed, and the traceback.
     """
 
     name: str
@@ -22,6 +24,7 @@ class ProbeReport(msgspec.Struct, frozen=True):
     executables: Executables | None = None
     measured: Executables | None = None
     printed: str = ""
+    donation: CompiledDonation | None = None
 
 
 class RuleText(msgspec.Struct, frozen=True):
@@ -35,13 +38,15 @@ class RuleText(msgspec.Struct, frozen=True):
 
 
 class Fixed(msgspec.Struct, frozen=True):
-    """How many findings were fixed, in how many files."""
+    """How many findings were fixed, in how many files; ``uncovered`` are those that other fixes brought to light."""
 
     findings: int
     files: int
+    uncovered: int = 0
 
     def __str__(self) -> str:
-        return f"{counted(self.findings, 'finding')} in {counted(self.files, 'file')}"
+        new = f", {self.uncovered} of them uncovered by the others" if self.uncovered else ""
+        return f"{counted(self.findings, 'finding')} in {counted(self.files, 'file')}{new}"
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         screened: how many do not mention JAX and were not parsed, since there are many of them.
         probes: those that ran, well or not.
         probes_left: how many declared probes were not to run.
+        elsewhere: these are probes of other files, in a run that does run probes.
         hidden: how many findings the baseline hides.
         stale: how many findings the baseline holds that are gone.
         fixed: what fixes were made before this run.
@@ -72,6 +78,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     paths: Mapping[str, bool] = {}
     probes: tuple[ProbeReport, ...] = ()
     probes_left: int = 0
+    elsewhere: bool = False
     hidden: int = 0
     stale: int = 0
     fixed: Fixed | None = None
@@ -143,7 +150,9 @@ def _visible(char: str) -> str:
     # A surrogate is a byte of a file's name that is not UTF-8: the stream's error handler shows it.
     if char.isprintable() or "\ud800" <= char <= "\udfff":
         return char
-    return "\\n" if char == "\n" else f"\\x{ord(char):02x}"
+    if char == "\n":
+        return "\\n"
+    return f"\\x{ord(char):02x}" if char < "\u0100" else f"\\u{ord(char):04x}"
 
 
 def plain(text: str) -> str:
@@ -154,9 +163,22 @@ def plain(text: str) -> str:
 def headline(finding: Diagnostic, look: Look) -> str:
     """`train.py:14:12: SL401 [error] message`."""
     at = finding.location
-    place = look.paint(f"{escaped(at.path)}:{at.line}:{at.column}:", "path")
+    place = look.paint(f"{escaped(in_workspace(at.path))}:{at.line}:{at.column}:", "path")
     severity = look.paint(f"[{finding.severity.value}]", finding.severity.value)
     return f"{place} {look.paint(finding.code, 'code')} {severity} {one_line(finding.message)}"
+
+
+def in_workspace(path: str) -> str:
+    """The path as GitHub looks for it: relative to the repository, where a step of a workflow runs below it."""
+    return within(os.environ.get("GITHUB_WORKSPACE"), path) or path
+
+
+def within(folder: str | None, path: str) -> str | None:
+    """The path relative to a folder; None where it is not below it."""
+    if not folder:
+        return None
+    relative = os.path.relpath(path, folder)
+    return None if relative.split(os.sep)[0] == os.pardir else relative
 
 
 def closing(report: Report, look: Look) -> Iterator[str]:
@@ -174,6 +196,8 @@ def closing(report: Report, look: Look) -> Iterator[str]:
     for probe in report.probes:
         if probe.executables is not None and probe.measured is not None:
             yield f"probe {probe.name}: predicted {_costs(probe.executables)}; measured {_costs(probe.measured)}"
+        if probe.donation is not None:
+            yield f"probe {probe.name}: {probe.donation.described}"
     yield summary(report, look)
 
 
@@ -193,17 +217,19 @@ def summary(report: Report, look: Look) -> str:
             return f"Nothing to check: no Python files{besides}"
         if report.unparsed or report.probes_failed:
             return f"Nothing found in {', '.join(scope)}{besides}"
-        return f"{look.paint('All clean:', 'good')} {', '.join(scope)} checked{besides}"
+        verdict = "Nothing new:" if report.hidden else "All clean:"
+        return f"{look.paint(verdict, 'good')} {', '.join(scope)} checked{besides}"
     severities = [finding.severity for finding in report.diagnostics]
     counts = [
-        look.paint(counted(severities.count(severity), _NOUNS[severity]), severity.value)
+        look.paint(_tally(severity, severities.count(severity)), severity.value)
         for severity in reversed(Severity)
         if severity in severities
     ]
     return f"{', '.join(counts)} in {', '.join(scope)}{besides}"
 
 
-_NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+def _tally(severity: Severity, number: int) -> str:
+    return f"{number} info" if severity is Severity.INFO else counted(number, severity.value)
 
 
 def _besides(report: Report) -> str:
@@ -213,7 +239,7 @@ def _besides(report: Report) -> str:
             (report.unparsed, "file", "not parsed"),
             (report.screened, "file", "without JAX not parsed"),
             (report.probes_failed, "probe", "failed"),
-            (report.probes_left, "probe", "not run"),
+            (report.probes_left, "probe", "of other files not run" if report.elsewhere else "not run"),
             (report.hidden, "finding", "hidden by the baseline"),
         )
         if number

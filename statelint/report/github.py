@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Severity
 from statelint.model.wording import brief
-from statelint.report.base import LONGEST, Look, Report, closing
+from statelint.report.base import LONGEST, Look, Report, closing, in_workspace
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -23,7 +23,7 @@ def _command(finding: Diagnostic) -> str:
     at = finding.location
     is_one_line = at.end_line in (None, at.line)
     properties = {
-        "file": at.path,
+        "file": in_workspace(at.path),
         "line": at.line,
         "endLine": at.end_line,
         # GitHub takes columns of a single line only.

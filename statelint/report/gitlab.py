@@ -10,7 +10,7 @@ from typing import Any
 from statelint.config import shown
 from statelint.diagnostics import Diagnostic, Severity
 from statelint.model.wording import brief
-from statelint.report.base import LONGEST, Look, Report, plain
+from statelint.report.base import LONGEST, Look, Report, plain, within
 from statelint.report.fingerprints import fingerprints
 
 _SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
@@ -35,6 +35,4 @@ def _issue(finding: Diagnostic, fingerprint: str) -> dict[str, Any]:
 
 def _path(path: str) -> str:
     """Relative to the repository, which a job may have left for one of its folders."""
-    project = os.environ.get("CI_PROJECT_DIR")
-    relative = os.path.relpath(path, project) if project else os.pardir
-    return plain(shown(path) if relative.split(os.sep)[0] == os.pardir else relative)
+    return plain(within(os.environ.get("CI_PROJECT_DIR"), path) or shown(path))

@@ -37,6 +37,7 @@ def _probe(probe: ProbeReport) -> dict[str, Any]:
         "line": probe.line,
         "executables": msgspec.to_builtins(probe.executables),
         **({} if probe.measured is None else {"measured": msgspec.to_builtins(probe.measured)}),
+        **({} if probe.donation is None else {"donation": msgspec.to_builtins(probe.donation)}),
     }
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote_from_bytes
 from statelint import __version__
 from statelint.config import shown
 from statelint.diagnostics import Diagnostic, Edit, Fix, Location, Severity
-from statelint.report.base import Look, Report, RuleText, plain, summary
+from statelint.report.base import Look, Report, RuleText, plain, summary, within
 from statelint.report.fingerprints import fingerprints
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -38,7 +38,7 @@ def render(report: Report, look: Look) -> Iterator[str]:
             }
         },
         "invocations": [_invocation(report)],
-        "originalUriBaseIds": {_ROOT: {"uri": _folder_uri()}},
+        "originalUriBaseIds": {_ROOT: {"uri": _uri(Path(_workspace() or Path.cwd()))}},
         "columnKind": "unicodeCodePoints",
         "results": results,
     }
@@ -118,7 +118,7 @@ def _invocation(report: Report) -> dict[str, Any]:
     return {
         "executionSuccessful": not report.unparsed and not report.probes_failed,
         **exit_code,
-        "workingDirectory": {"uri": _folder_uri()},
+        "workingDirectory": {"uri": _uri(Path.cwd())},
         "toolExecutionNotifications": list(_notifications(report)),
     }
 
@@ -142,12 +142,18 @@ def _notification(level: str, text: str, *at: Location) -> dict[str, Any]:
 
 
 def _artifact(path: str) -> dict[str, str]:
-    """Relative to the current folder where it is below it, as code scanning needs it."""
-    name = PurePath(shown(path))
+    """Relative to the repository in a workflow of GitHub, else to the current folder, as code scanning needs it."""
+    name = PurePath(within(_workspace(), path) or shown(path))
     if name.is_absolute():
         return {"uri": name.as_uri()}
     return {"uri": quote_from_bytes(os.fsencode(name.as_posix())), "uriBaseId": _ROOT}
 
 
-def _folder_uri() -> str:
-    return f"{Path.cwd().as_uri().rstrip('/')}/"
+def _workspace() -> str | None:
+    """The repository's folder in a workflow of GitHub that runs within it."""
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    return workspace if within(workspace, os.curdir) is not None else None
+
+
+def _uri(folder: Path) -> str:
+    return f"{folder.as_uri().rstrip('/')}/"

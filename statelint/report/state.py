@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from statelint.budget import Budget, Peak, budget, in_bytes
 from statelint.config import shown
 from statelint.diagnostics import Location
+from statelint.model.costs import Extra
 from statelint.model.paths import label
 from statelint.model.trace import ProbeFailure, StepTrace
 from statelint.report.base import escaped, one_line
@@ -56,7 +57,9 @@ def as_text(outcomes: Sequence[Outcome], everything: bool, *, colour: bool, fold
 def _print(screen: Console, outcome: Outcome, *, everything: bool) -> None:
     screen.print(f"{escaped(outcome.probe.name)}  {_site(outcome)}", style="bold", soft_wrap=True)
     if isinstance(outcome, ProbeFailure):
-        screen.print(f"FAILED at {_place(outcome.at)}: {one_line(outcome.message)}", style="bold red")
+        at = f" at {_place(outcome.at)}" if outcome.is_placed else ""
+        message = outcome.message.removeprefix(f'"{outcome.probe.name}": ')
+        screen.print(f"FAILED{at}: {one_line(message)}", style="bold red")
         return
     table = rows(outcome)
     short = table if everything or len(table) < MANY else collapsed(table)
@@ -80,7 +83,7 @@ def _print(screen: Console, outcome: Outcome, *, everything: bool) -> None:
 
 def _site(outcome: Outcome) -> str:
     # One that is asked for by name, and cannot be imported, is declared nobody knows where.
-    return "" if outcome.probe.at.path == outcome.probe.name else _place(outcome.probe.at)
+    return _place(outcome.probe.at) if outcome.probe.is_placed else ""
 
 
 def _place(at: Location) -> str:
@@ -89,8 +92,9 @@ def _place(at: Location) -> str:
 
 def _costs(trace: StepTrace) -> Iterator[str]:
     """Under which jit, how many executables, and what makes each but the first necessary."""
-    donates = {True: "donating the state", False: "donating nothing of it", None: "as nothing has jitted it yet"}
-    yield f"under {trace.jit}, {donates[trace.donates]}"
+    unknown = "" if trace.jitted else ", as nothing has jitted it yet"
+    donates = {True: ", donating the state", False: ", donating nothing of it", None: unknown}
+    yield f"under {trace.jit}{donates[trace.donates]}"
     if any(leaf.held == "invalid" for leaf in trace.leaves):
         yield f"{trace.jit} refuses this state"
         return
@@ -100,12 +104,23 @@ def _costs(trace: StepTrace) -> Iterator[str]:
     else:
         executables = "a new one at every call" if loop is None else f"{loop} in a loop"
         yield f"executables: {executables}, {restore} more after a restore"
-    for extra in trace.extras[:EXTRAS]:
-        when = "after a restore" if extra.call is None else f"at call {extra.call}"
-        line = _place(trace.at(extra.at))
-        yield escaped(f"  {when}: {extra.label}: {extra.before} -> {extra.after} ({line})")
-    if len(trace.extras) > EXTRAS:
-        yield f"  and {len(trace.extras) - EXTRAS:,} more"
+    if trace.compiled_donation is not None:
+        yield trace.compiled_donation.described
+    extras = list(dict.fromkeys(_extra(extra, trace) for extra in trace.extras))
+    yield from extras[:EXTRAS]
+    if len(extras) > EXTRAS:
+        yield f"  and {len(extras) - EXTRAS:,} more"
+
+
+def _extra(extra: Extra, trace: StepTrace) -> str:
+    """What makes executables necessary: one line for all of them where it does so at every call."""
+    alike = [other for other in trace.extras if (other.path, other.is_move) == (extra.path, extra.is_move)]
+    is_endless = extra.call is not None and len(alike) > 1 and trace.always_changes(extra.path)
+    first = alike[0] if is_endless else extra
+    when = "at every call" if is_endless else "after a restore" if extra.call is None else f"at call {extra.call}"
+    line = _place(trace.at(first.at))
+    more = " -> ..." if is_endless else ""
+    return escaped(f"  {when}: {extra.label}: {first.before} -> {first.after}{more} ({line})")
 
 
 def _state(table: Sequence[Row]) -> RenderableType:

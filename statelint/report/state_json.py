@@ -25,9 +25,11 @@ def as_json(outcomes: Sequence[StepTrace | ProbeFailure]) -> str:
 
 def _probe(outcome: StepTrace | ProbeFailure) -> dict[str, Any]:
     site = outcome.probe.at
-    head = {"name": outcome.probe.name, "path": shown(site.path), "line": site.line}
+    place = (shown(site.path), site.line) if outcome.probe.is_placed else (None, None)
+    head = {"name": outcome.probe.name, **dict(zip(("path", "line"), place, strict=True))}
     if isinstance(outcome, ProbeFailure):
-        return {**head, "failed": {"message": outcome.message, **_at(outcome.at)}}
+        at = _at(outcome.at) if outcome.is_placed else dict.fromkeys(("path", "line", "column"))
+        return {**head, "failed": {"message": outcome.message, **at}}
     sharing = sharers(outcome)
     return {
         **head,
@@ -36,6 +38,7 @@ def _probe(outcome: StepTrace | ProbeFailure) -> dict[str, Any]:
         "donates": outcome.donates,
         "executables": msgspec.to_builtins(outcome.executables),
         "refused": msgspec.to_builtins(outcome.refused),
+        **({} if outcome.compiled_donation is None else {"donation": msgspec.to_builtins(outcome.compiled_donation)}),
         "leaves": [_leaf(leaf, sharing.get(leaf.path, ())) for leaf in outcome.leaves],
         "statics": [
             {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from statelint.diagnostics import Diagnostic, Location
+from statelint.diagnostics import Diagnostic, Fix, Location
 from statelint.model.wording import brief
 from statelint.report import concise
-from statelint.report.base import Look, Report, closing, escaped, headline, one_line
+from statelint.report.base import Look, Report, closing, escaped, headline, in_workspace, one_line
 
 _TAB = 4
 _CONTEXT = 1
@@ -54,15 +54,23 @@ _SEEN = {
 def _remarks(finding: Diagnostic, explained: set[str]) -> Iterator[tuple[str, str]]:
     yield "seen", _SEEN[finding.detector].format(one_line(finding.probe or ""))
     for related in finding.related[:_NOTES]:
-        yield "note", f"{escaped(related.location.path)}:{related.location.line}: {one_line(related.message)}"
+        at = related.location
+        yield "note", f"{escaped(in_workspace(at.path))}:{at.line}: {one_line(related.message)}"
     if len(finding.related) > _NOTES:
         yield "note", f"and {len(finding.related) - _NOTES:,} more places"
     for line in finding.printed:
         yield "printed", one_line(brief(line))
     if finding.fix is not None:
-        yield "help", one_line(finding.fix.message)
+        yield _remedy(finding.fix), one_line(finding.fix.message)
     if finding.code not in explained:
         yield "more", f"statelint rule {finding.code}"
+
+
+def _remedy(fix: Fix) -> str:
+    """Whether it is advice, or what makes the fix."""
+    if not fix.edits:
+        return "help"
+    return "fix (--fix)" if fix.safe else "fix (--fix --unsafe-fixes)"
 
 
 def _frame(at: Location, source: Sequence[str], style: str, look: Look) -> Iterator[str]:

@@ -51,8 +51,9 @@ traces it as an int32 either way, and an int32 beside floats changes none of the
 
 - where the field is annotated `int`: a type checker is told otherwise, and so is whoever reads the counter as
   a Python number (a key of a dict, `json.dumps`);
-- as the default of a class's field, for the same reason. The fix makes it anew for each value by a
-  `default_factory`; a NamedTuple has none, so that there the array is made when the module is imported;
+- as the default of a class's field, for the same reason. The fix annotates `jax.Array` in place of `int`, and makes
+  the array anew for each value by a `default_factory`; a NamedTuple has none, so that there it is made when the module
+  is imported;
 - under `eqx.filter_jit`: the counter becomes a leaf, and `if` on it no longer works in the step.
 """
 

@@ -8,11 +8,11 @@ holds static.
 
 ## What JAX does
 
-A Python int or float is a weakly typed leaf. The executable that was compiled for it does not fit a
-strongly typed leaf of the same dtype: the step, or a restored checkpoint, that brings one costs one more
-executable. Inside `lax.scan` a carry that goes in weak and comes out strong is promoted once; one whose dtype
-changes too (an int `0` to which floats are added) is refused. A Python leaf is never donated. An int beyond 32 bits
-is no leaf at all: `jax.jit` raises OverflowError at once, except under x64.
+A Python int or float is a weakly typed leaf. The executable that was compiled for it does not fit a strongly typed
+leaf of the same dtype: the step, or a restored checkpoint, that brings one costs one more executable. Inside
+`lax.scan` a carry that goes in weak is promoted to what comes out, but only once: where one such carry is reckoned
+from another, it is refused. A Python leaf is never donated. An int beyond 32 bits is no leaf at all: `jax.jit`
+raises OverflowError at once, except under x64.
 
 ## Example
 

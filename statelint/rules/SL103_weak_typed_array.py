@@ -12,8 +12,8 @@ in, and what `hk.set_state` and the `init` of `hk.get_state` give.
 
 Such an array carries a weak type: it is `float32[]` in print and another aval to `jax.jit`. A step that
 gives back a strong float32 in its place is compiled a second time at call 2, and a chain of n such leaves
-compiles once for each call until all are strong. `lax.scan` promotes a weak carry once, and refuses it where its
-dtype changes too: a weak float32 that takes up bfloat16 or float16 values, a weak int32 that takes up floats. A
+compiles once for each call until all are strong. `lax.scan` promotes a weak carry once, so that of two that are
+reckoned from each other it refuses one where dtypes change: weak float32 values that take up bfloat16 ones. A
 restored checkpoint is strong, and costs one more executable too.
 
 An int32 array that meets a Python float is a weak float32: `jnp.arange(n) * 1.0`.

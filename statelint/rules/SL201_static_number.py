@@ -36,8 +36,8 @@ If the value never changes while the program runs, it belongs to the configurati
 ## Fix safety
 
 Unsafe: the number becomes a leaf, so that it is traced. `if` on it, or a shape that depends on it, no longer works
-in the step. Where the mark stands at the field, the fix turns it round (`pytree_node=True`). A bool is left as it is,
-since a flag is there to be branched on: use `jnp.where` or `lax.cond` in the step, or keep it out of the state.
+in the step. Where the mark stands at the field, the fix takes it away and annotates `jax.Array`. A bool is left as it
+is, since a flag is there to be branched on: use `jnp.where` or `lax.cond` in the step, or keep it out of the state.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def in_source(cls: StateClass) -> Iterator[Diagnostic]:
         if field.static and kind.is_number and not field.resizes:
             message = f"{field.name} is a static {kind.value}: one executable for each value, and never donated"
             # A flag is there to be branched on, which no leaf allows.
-            edits = field.as_data() if kind is not Kind.BOOL else ()
+            edits = field.as_data if kind is not Kind.BOOL else ()
             yield RULE.at(field.at, message, field=field.name, fix=replace(ADVICE, edits=edits))
 
 

@@ -2,7 +2,8 @@
 
 ## What it does
 Compares the static fields of the state that goes into the step with those that come out. Under
-`equinox.filter_jit` the Python values among the leaves are static too, and compared alike.
+`equinox.filter_jit` the Python values among the leaves are static too, and compared alike; a counter among them is
+SL101's.
 
 ## What JAX does
 A static field is part of the treedef, and the treedef is part of the key of jit's cache. Measured: five
@@ -35,7 +36,7 @@ Or leave it as it is inside the step, and change it outside, as rarely as one is
 
 ## Fix safety
 Unsafe: the field becomes a leaf, so that it is traced, and `if` on it no longer works in the step. The fix is made for
-an int or float whose mark stands at the field.
+an int or float whose mark stands at the field, which it takes away.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ def in_source(turn: Turn) -> Iterator[Diagnostic]:
     for change in turn.changes:
         if change.aspect == "static":
             what = f"{turn.step} changes the static field {change.label}"
+            if change.field is None:
+                what = f"{turn.step} changes {change.label}, a Python {change.before} and static under eqx.filter_jit"
             message = f"{what}: each value is an executable of its own"
             yield RULE.at(change.at, message, field=change.path, fix=_fix(change.field))
 
 
 def _fix(field: StateField | None) -> Fix:
     is_number = field is not None and field.kind in (Kind.INT, Kind.FLOAT)
-    return Fix(False, "make it a leaf that starts as an array", field.as_data() if field and is_number else ())
+    return Fix(False, "make it a leaf that starts as an array", field.as_data if field and is_number else ())
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:

@@ -57,7 +57,7 @@ def in_source(turn: Turn) -> Iterator[Diagnostic]:
         else:
             what = f"{change.label} goes into {turn.step} as {change.before} and comes out as {change.after}"
         related = (Related(change.made, "the first state has it from here"),) if change.made is not None else ()
-        message = f"{what}: one more executable in a loop, and lax.scan refuses it"
+        message = f"{what}: {turn.cost()}"
         yield RULE.at(change.at, message, field=change.path, related=related)
 
 

@@ -10,7 +10,7 @@ Weak values come from Python numbers and from array functions of Python numbers 
 The weak type is part of the key of jit's cache. Weak in and strong out is a second executable at call 2. One
 leaf can pull the next along: measured, Adam over a weak model leaf takes three executables, and a chain of n
 weak carries compiles once per call until all are strong. A weak value that meets a narrower array takes its
-dtype (weak float32 becomes float16); such a carry is refused by `lax.scan`, which promotes the weak type alone.
+dtype (weak float32 becomes float16); `lax.scan` promotes such a carry, but only once, and refuses a chain of two.
 
 ## Example
 ```python

@@ -3,7 +3,8 @@
 ## What it does
 Follows the PRNG keys of a state through the step: a key that `jax.random` functions draw from, or split, and that
 is given back unchanged; and in the source, a key made from a constant inside the step. `fold_in(key, step)` makes a
-new key of each step and is no fault.
+new key of each step and is no fault. `fold_in(key, 0)` makes the same key at every step, as does any number that the
+step leaves as it is.
 
 ## What JAX does
 Nothing at all: the same key gives the same numbers. Measured: two steps of a random walk with such a key are one
@@ -55,8 +56,8 @@ def in_source(turn: Turn) -> Iterator[Diagnostic]:
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
-    """Keys that an operation of the step reads, and that come out as they went in."""
+    """Keys that come out as they went in, and from which the next step draws the same numbers."""
     for leaf in trace.leaves:
-        if leaf.is_key and leaf.passed and leaf.read and not leaf.folded:
+        if leaf.is_key and leaf.passed and leaf.drawn_again:
             message = f"the step uses {leaf.label} and gives it back unchanged: the same numbers at every step"
             yield RULE.at(trace.at(leaf.produced, leaf.placed, leaf.made), message, field=leaf.path)

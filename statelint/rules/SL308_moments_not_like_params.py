@@ -3,7 +3,8 @@
 ## What it does
 Compares the subtrees of the state that are called `mu`, `nu`, `momentum`, `velocity`, `ema...`, `average...` or
 `target...` with the one that is called `params`: leaf by leaf, by path and shape. Dtypes may differ, a mirror may
-be one of a part of the parameters, and what is masked out (`None`, `optax.MaskedNode`) may be missing.
+be one of a part of the parameters or hold one number for each of them (NovoGrad), and what is masked out (`None`,
+`optax.MaskedNode`) may be missing.
 
 ## What JAX does
 `jax.tree.map(update, params, mu)` raises where the structures differ. Where only a shape differs, broadcasting may
@@ -72,6 +73,11 @@ def _subtrees(trace: StepTrace, is_called: Callable[[str], bool]) -> dict[str, T
 def _difference(mirror: Tree, params: Tree, empty: Sequence[str]) -> str | None:
     """The first difference between a mirror and the params; None when it is like them, or like a part of them."""
     if any(_is_like(mirror, part) for part in _parts(params)):
+        return None
+    if mirror.keys() == params.keys() and all(
+        leaf.aval is not None and not leaf.aval.shape for leaf in mirror.values()
+    ):
+        # One number for each, by design.
         return None
     common = [path for path in params if path in mirror]
     if 2 * len(common) < len(mirror):

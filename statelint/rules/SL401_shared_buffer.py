@@ -88,11 +88,24 @@ def _place(leaf: LeafTrace) -> tuple[str, int, int]:
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """Leaves that share a buffer, however they came to; subtrees that share all along are named once."""
-    if trace.donates is False:
-        return
+    yield from _among_leaves(trace)
+    for leaf in trace.leaves:
+        if leaf.shares_argument is not None and _matters(trace, leaf.clashes_argument):
+            yield RULE.at(
+                trace.at(leaf.placed, leaf.made),
+                f"{leaf.label} and the argument {leaf.shares_argument} are one buffer: "
+                + _tail(
+                    leaf.clashes_argument, "this state" if leaf.donated or trace.donates is None else "the argument"
+                ),
+                field=leaf.path,
+                severity=_severity(leaf.clashes_argument),
+            )
+
+
+def _among_leaves(trace: StepTrace) -> Iterator[Diagnostic]:
     groups: dict[int, list[LeafTrace]] = defaultdict(list)
     for leaf in trace.leaves:
-        if leaf.shares is not None:
+        if leaf.shares is not None and _matters(trace, leaf.clashes):
             groups[leaf.shares].append(leaf)
     trees: dict[tuple[str, ...], list[list[LeafTrace]]] = defaultdict(list)
     for group in groups.values():
@@ -100,19 +113,28 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         trees[common_parents([leaf.path for leaf in group])].append(group)
     for parents, alike in trees.items():
         paths = parents if len(alike) > 1 else tuple(leaf.path for leaf in alike[0])
-        labels = [label(path) for path in paths]
         what = f"share {len(alike)} buffers" if len(alike) > 1 else "share one buffer"
-        tail = "donating this state raises" if trace.donates else "a step that donates this state raises"
         second = alike[0][1]
+        if second.shares_guessed:
+            message = f"may {what} (the state is too large to make it and see): donating them would raise"
+        else:
+            message = f"{what}: {_tail(second.clashes, 'this state')}"
         yield RULE.at(
             trace.at(second.placed, second.made),
-            f"{listed(labels)} {what}: {tail}",
+            f"{listed([label(path) for path in paths])} {message}",
             field=paths[1],
-            severity=Severity.ERROR if trace.donates else Severity.WARNING,
+            severity=Severity.WARNING if second.shares_guessed else _severity(second.clashes),
         )
-    for leaf in trace.leaves:
-        if leaf.shares_argument is not None:
-            message = f"{leaf.label} and the argument {leaf.shares_argument} are one buffer: "
-            tail = "donating this state raises" if trace.donates else "a step that donates this state raises"
-            severity = Severity.ERROR if trace.donates else Severity.WARNING
-            yield RULE.at(trace.at(leaf.placed, leaf.made), message + tail, field=leaf.path, severity=severity)
+
+
+def _matters(trace: StepTrace, clashes: bool | None) -> bool:
+    """Whether the step raises, or some step may: one that is jitted and donates nothing is as it should be."""
+    return trace.donates is None if clashes is None else clashes
+
+
+def _tail(clashes: bool | None, what: str) -> str:
+    return f"donating {what} raises" if clashes else f"a step that donates {what} raises"
+
+
+def _severity(clashes: bool | None) -> Severity:
+    return Severity.ERROR if clashes else Severity.WARNING

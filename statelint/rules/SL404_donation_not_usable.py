@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Severity
-from statelint.model.trace import CompiledDonation, StepTrace
+from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 
 RULE = Rule("SL404", "donation-not-usable", Severity.WARNING)
@@ -42,16 +42,12 @@ RULE = Rule("SL404", "donation-not-usable", Severity.WARNING)
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     """Donated arrays that nothing reuses, and what the compiled program reuses where it was asked."""
-    compiled = trace.donation.compiled if trace.donation else None
+    compiled = trace.compiled_donation
     for leaf in trace.leaves:
         if leaf.lost is not None and leaf.held in ("array", "key"):
-            said = f"; {_figure(compiled)}" if compiled else ""
+            said = f"; {compiled.described}" if compiled else ""
             message = f"{leaf.label}, {leaf.nbytes:,} bytes, is donated and cannot be reused: {leaf.lost}{said}"
             yield RULE.at(trace.at(leaf.produced, leaf.made), message, field=leaf.path)
     if compiled and compiled.reused < compiled.promised:
-        message = f"{_figure(compiled)}, where shapes and dtypes promise {compiled.promised:,}"
+        message = f"{compiled.described}, where shapes and dtypes promise {compiled.promised:,}"
         yield RULE.at(trace.at(trace.step), message)
-
-
-def _figure(compiled: CompiledDonation) -> str:
-    return f"compiled, the step reuses {compiled.reused:,} of the {compiled.asked:,} bytes donated on each device"

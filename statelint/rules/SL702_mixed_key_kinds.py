@@ -43,7 +43,7 @@ def in_source(turn: Turn) -> Iterator[Diagnostic]:
             before, after = _kind(change.before), _kind(change.after)
             what = f"{change.label} goes into {turn.step} as a {before} and comes out as a {after}"
             related = (Related(change.made, "it is made here"),) if change.made is not None else ()
-            yield RULE.at(change.at, f"{what}: one more executable in a loop", field=change.path, related=related)
+            yield RULE.at(change.at, f"{what}: {turn.cost()}", field=change.path, related=related)
 
 
 def _kind(key: str | None) -> str:

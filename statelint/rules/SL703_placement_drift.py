@@ -9,8 +9,10 @@ a leaf is taken to stay where it was.
 
 ## What JAX does
 The sharding of each array, and whether it is committed, are part of the key of jit's cache. Measured: a step that
-is given one committed and one uncommitted array compiles again at call 2, without a second trace, and
-`jax.explain_cache_misses` says nothing of it. So does a step whose parameters live on a mesh while its counter is
+is given one array committed to a device and one uncommitted compiles again at call 2, without a second trace, and
+`jax.explain_cache_misses` says nothing of it. A mesh is part of the aval: an array that comes onto one is traced
+again, too, and even one that the step does not read, such as the loss of the last step, costs a second executable.
+So does a step whose parameters live on a mesh while its counter is
 an ordinary scalar: after call 1 the counter is on the mesh, too. And so does a step whose moments are replicated
 while its params are sharded, once the compiler shards the moments like the params.
 

@@ -46,10 +46,10 @@ RULE = Rule("SL901", "unused-ignore", Severity.WARNING)
 def in_source(ignore: UnusedIgnore) -> Iterator[Diagnostic]:
     """A comment, or some of its codes, that silenced nothing."""
     if ignore.codes:
-        fix = Fix(True, f"Remove {listed(ignore.codes)}")
+        fix = Fix(True, f"remove {listed(ignore.codes)}")
         yield RULE.at(ignore.at, "; ".join(_reasons(ignore.codes)), fix=fix)
     else:
-        yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "Remove the comment"))
+        yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "remove the comment"))
 
 
 def _reasons(codes: Sequence[str]) -> Iterator[str]:

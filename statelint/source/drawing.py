@@ -28,19 +28,22 @@ class _Where(msgspec.Struct, frozen=True, eq=False):
     function: str = ""
 
 
-def draw(text: Text, tree: ast.Module, module: str, names: Names, *, is_package: bool) -> Outline:
-    """The outline of a parsed file."""
+def draw(
+    text: Text, tree: ast.Module, module: str, names: Names, *, is_package: bool, in_functions: bool = True
+) -> Outline:
+    """The outline of a parsed file; what stands in functions can be left out where only others ask for it."""
     outline = Outline(text, module, is_package, body=tree.body)
-    _Walker(outline, names).walk(tree.body)
+    _Walker(outline, names, in_functions=in_functions).walk(tree.body)
     return outline
 
 
 class _Walker:
     """Walks once. What depends on imports, which may come later, is kept until the end."""
 
-    def __init__(self, outline: Outline, names: Names) -> None:
+    def __init__(self, outline: Outline, names: Names, *, in_functions: bool) -> None:
         self.outline = outline
         self.names = names
+        self.in_functions = in_functions
         self.calls: list[tuple[ast.Call, str, _Where]] = []
         self.decorated: list[tuple[str, ast.expr]] = []
 
@@ -48,25 +51,34 @@ class _Walker:
         handlers = self._handlers()
         stack: list[tuple[ast.AST, _Where]] = [(node, _Where(Within(node))) for node in reversed(body)]
         while stack:
-            node, where = stack.pop()
-            kind = type(node)
-            if kind in handlers:
-                where = handlers[kind](node, where) or where
-            for name in FIELDS[kind]:
-                child = getattr(node, name)
-                if not child:
-                    continue
-                if type(child) is not list:
-                    if type(child) in HOLDING:
-                        stack.append((child, where))
-                elif name in _BODIES:
-                    stack += [
-                        (each, _Where(Within(each, where.within), where.scope, where.function))
-                        for each in child
-                        if type(each) in HOLDING
-                    ]
-                else:
-                    stack += [(each, where) for each in child if type(each) in HOLDING]
+            top, where = stack.pop()
+            nodes = [top]
+            while nodes:  # of the statement, down to the statements in it
+                node = nodes.pop()
+                while type(node) is ast.Attribute:
+                    node = node.value
+                kind = type(node)
+                if kind in handlers:
+                    inside = handlers[kind](node, where)
+                    if inside is not None and node is not top:
+                        stack.append((node, where))
+                        continue
+                    where = inside or where
+                    if where.function and not self.in_functions:
+                        break
+                for name in FIELDS[kind]:
+                    child = getattr(node, name)
+                    if type(child) is not list:
+                        if type(child) in HOLDING:
+                            nodes.append(child)
+                    elif name in _BODIES:
+                        stack += [
+                            (each, _Where(Within(each, where.within), where.scope, where.function))
+                            for each in child
+                            if type(each) in HOLDING
+                        ]
+                    elif child:
+                        nodes += [each for each in child if type(each) in HOLDING]
         for node in body:
             self._constant(node)
         self._settle()
@@ -112,8 +124,9 @@ class _Walker:
         self.outline.hints.append(Hint(node, where.within, call, scope))
 
     def _call(self, node: ast.Call, where: _Where) -> None:
-        name = dotted(node.func)
-        last = node.func.attr if isinstance(node.func, ast.Attribute) else name
+        func = node.func
+        name = func.id if type(func) is ast.Name else dotted(func)
+        last = func.attr if type(func) is ast.Attribute else name
         if last in flavours.REPLACE_METHODS and node.keywords:
             self._hint(node, where)
         elif is_class_name(last) or last == "create":
@@ -121,11 +134,12 @@ class _Walker:
         elif name == "dict" and self._tells((word.arg for word in node.keywords), where):
             self._hint(node, where)
         for word in node.keywords:
-            if word.arg is not None:
+            if type(word.value) in _DICTS and word.arg is not None:
                 self._named(word.arg, word.value, where)
-        if name:
+        if name and (name == last or last in _SETTLED):  # a name without a dot may be an alias
             self.calls.append((node, name, where))
-            self.outline.steps = self.outline.steps or last in _LOOPS
+        if name and last in _LOOPS:
+            self.outline.steps = True
 
     def _dict(self, node: ast.Dict, where: _Where) -> None:
         keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
@@ -220,6 +234,8 @@ class _Walker:
             self._transform(decorator, [name])
         for node, name, where in self.calls:
             absolute = self.outline.absolute(name)
+            if absolute not in _KNOWN:
+                continue
             if absolute in flavours.TRANSFORMS or absolute in flavours.PARTIALS:
                 self._transform(node, _function_names(node.args))
                 if absolute in flavours.EAGER_LOOPS:
@@ -297,6 +313,11 @@ class _Walker:
         self.outline.donates = self.outline.donates or any(_donates(word) for word in keywords)
 
 
+_KNOWN = flavours.TRANSFORMS.union(
+    *(flavours.PARTIALS, flavours.STATE_CALLS, flavours.REPLACE_FUNCTIONS),
+    *(flavours.REGISTERS, flavours.NAMED_TUPLES, flavours.PROBES),
+)
+_SETTLED = frozenset(name.rpartition(".")[2] for name in _KNOWN)
 _LOOPS = frozenset(name.rpartition(".")[2] for name in (*flavours.LOOPS, *flavours.PROBES))
 _DICTS = (ast.Dict, ast.Call)
 _BODIES = frozenset({"body", "orelse", "finalbody"})

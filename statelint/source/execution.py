@@ -144,8 +144,9 @@ class Execution:
         left, right = going[0], going[-1]
         frame.names.clear()
         for name, value in left.names.items():
-            if name in right.names:
-                frame.names[name] = join(value, right.names[name])
+            twin = right.names.get(name)
+            if twin is not None:
+                frame.names[name] = value if value is twin else join(value, twin)
         frame.used = {**left.used, **right.used} if left.used.keys() == right.used.keys() else {}
         frame.fixed = left.fixed
 

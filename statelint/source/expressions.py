@@ -160,7 +160,10 @@ class Expressions:
             sure = any(side.node == "array" and not side.python for side in sides)
             return Value("array" if sure else "something", reckoned=reckoned)
         dtype = _promoted(node.op, left.dtype, right.dtype)
-        return Value("array", dtype, reckoned=reckoned, python=left.python and right.python)
+        python = left.python and right.python
+        paths = (reckoned, left.follows, right.follows) if python else ()
+        follows = next((path for path in paths if path is not None), None)
+        return Value("array", dtype, reckoned=reckoned, follows=follows, python=python)
 
     # Calls.
 
@@ -314,6 +317,8 @@ class Expressions:
         key = given.words.get("key", given.values[0] if given.values else UNKNOWN)
         if key.origin is not None and name != "jax.random.fold_in":
             frame.used.setdefault(key.origin, node)
+        elif key.made_of is not None and key.spot is not None and name not in flavours.KEY_CHANGES:
+            frame.used.setdefault(key.made_of, key.spot)
         if key.fixed and name not in flavours.KEY_CHANGES:
             frame.fixed.append(node)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from statelint.diagnostics import Location
+from statelint.diagnostics import Edit, Location, replace
 from statelint.model.names import Names
-from statelint.model.source import Expression, Kind, StateField
+from statelint.model.source import Kind, StateField
 from statelint.source import arrays, flavours
 from statelint.source.binding import Binding
 from statelint.source.declared import FieldOutline
@@ -51,7 +51,8 @@ class FieldReader:
             resizes=self.names.is_size(field.name),
             default_keyword=self._default_keyword(field),
             default_factory=self._is_made(field),
-            mark=self._mark(field),
+            number=text.at(field.annotation) if _is_number(field.annotation) else None,
+            as_data=self._as_data(field),
         )
 
     def is_keyword_only(self, field: FieldOutline) -> bool:
@@ -80,10 +81,25 @@ class FieldReader:
         at = next((self.outline.text.at(word) for word in words if word.arg == "default"), None)
         return at and Location(at.path, at.line, at.column, at.line, at.column + len("default"))
 
-    def _mark(self, field: FieldOutline) -> Expression | None:
+    def _as_data(self, field: FieldOutline) -> tuple[Edit, ...]:
+        """The field without its mark, annotated as an array where it was a number."""
         call = self._field_call(field.value)
         mark = _mark_of(call, self.flavour) if call is not None else None
-        return self.scope.express(mark, self.outline.text) if mark is not None else None
+        if call is None or mark is None:
+            return ()
+        text, node = self.outline.text, call.node
+        others = [*node.args, *(word for word in node.keywords if not _is_or_holds(word.value, mark.node))]
+        annotation, whole = text.at(field.annotation), text.at(node)
+        written = [text.read(text.at(each)) for each in (node.func, *others)]
+        is_kept = len(written) == 1 + len(node.args) + len(node.keywords)
+        if is_kept or annotation.line != whole.end_line or any("{" in each for each in written):
+            return replace(text.at(mark.node), str(not mark.number))
+        kept = f" = {written[0]}({', '.join(written[1:])})" if others else ""
+        if len(others) == 1 and getattr(others[0], "arg", "") == "default":
+            kept = f" = {text.read(text.at(others[0].value))}"
+        named = "{jax}.Array" if _is_number(field.annotation) else text.read(annotation)
+        at = Location(annotation.path, annotation.line, annotation.column, whole.end_line, whole.end_column)
+        return replace(at, f"{named}{kept}")
 
     def _field_call(self, value: Term | None) -> Term | None:
         if value is None or value.form != "call":
@@ -109,6 +125,18 @@ class FieldReader:
             return True
         alias = self._alias(call)
         return any(_mark_of(each, self.flavour) is not None for each in (call, alias) if each is not None)
+
+
+def _is_number(annotation: ast.expr) -> bool:
+    return isinstance(annotation, ast.Name) and annotation.id in ("int", "float")
+
+
+def _is_or_holds(node: ast.expr, mark: ast.expr) -> bool:
+    """`True`, or `dict(static=True)` with nothing else in it."""
+    match node:
+        case ast.Dict(values=[only]) | ast.Call(args=[], keywords=[ast.keyword(value=only)]):
+            return only is mark
+    return node is mark
 
 
 def _mark_of(call: Term, flavour: Flavour) -> Term | None:

@@ -36,7 +36,7 @@ def _package(folder: Path) -> Home:
     """By the `__init__.py` files at and above it."""
     parts: list[str] = []
     looked_at = [folder / "__init__.py"]
-    while looked_at[-1].is_file() and folder.name:
+    while os.path.isfile(looked_at[-1]) and folder.name:
         parts.append(folder.name)
         folder = folder.parent
         looked_at.append(folder / "__init__.py")
@@ -48,6 +48,14 @@ class Search(msgspec.Struct, frozen=True):
 
     found: Path | None
     places: tuple[str, ...]
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a dotted name comes from: the file of the module that it starts with, and its name there."""
+
+    found: Path | None
+    rest: str
+    places: frozenset[str]
 
 
 class Index:
@@ -67,6 +75,7 @@ class Index:
         self._named: dict[tuple[str, str, str], Known | None] = {}
         self._packages: dict[str, Home] = {}
         self._files: dict[tuple[Path, str], Search] = {}
+        self._origins: dict[tuple[Path, str], Origin] = {}
         self._roots: dict[Path, tuple[Path, ...]] = {}
         self._classes = Classes(names, self._find)
 
@@ -143,15 +152,10 @@ class Index:
         return None
 
     def _resolve_absolute(self, outline: Outline, name: str, seen: frozenset[tuple[str, str]]) -> Place | None:
-        parts = name.split(".")
-        looked_at = self.looked_at.setdefault(outline.text.path, set())
-        for cut in range(len(parts) - 1, 0, -1):
-            search = self._search(outline.text.path, ".".join(parts[:cut]))
-            looked_at.update(search.places)
-            if search.found is not None:
-                target = self._load(search.found)
-                return self._resolve(target, ".".join(parts[cut:]), seen) if target is not None else None
-        return None
+        origin = self._origin(outline.text.path, name)
+        self.looked_at.setdefault(outline.text.path, set()).update(origin.places)
+        target = self._load(origin.found) if origin.found is not None else None
+        return self._resolve(target, origin.rest, seen) if target is not None else None
 
     # Modules to files.
 
@@ -167,21 +171,39 @@ class Index:
         """The package that a file is in, asked for once a folder."""
         folder = os.path.dirname(path)
         if folder not in self._packages:
-            self._packages[folder] = _package(Path(folder).absolute())
+            found = _package(Path(folder).absolute())
+            self.looked_at.setdefault(str(found.root), set()).update(_marks(found.root))
+            self._packages[folder] = msgspec.structs.replace(found, looked_at=(*found.looked_at, str(found.root)))
         return self._packages[folder]
 
-    def _search(self, importer: str, module: str) -> Search:
+    def _origin(self, importer: str, name: str) -> Origin:
         own = self._package(importer)
+        key = (own.root, name)
+        if key not in self._origins:
+            self._origins[key] = self._trace(own, name)
+        return self._origins[key]
+
+    def _trace(self, own: Home, name: str) -> Origin:
+        parts = name.split(".")
+        places: set[str] = set()
+        for cut in range(len(parts) - 1, 0, -1):
+            search = self._search(own, ".".join(parts[:cut]))
+            places.update(search.places)
+            if search.found is not None:
+                return Origin(search.found, ".".join(parts[cut:]), frozenset(places))
+        return Origin(None, "", frozenset(places))
+
+    def _search(self, own: Home, module: str) -> Search:
         key = (own.root, module)
         if key not in self._files:
             places: list[str] = []
             found = None
-            relative = Path(*module.split("."))
+            relative = os.path.join(*module.split("."))
             for root in self._search_roots(own, module):
-                for path in (root / relative.with_suffix(".py"), root / relative / "__init__.py"):
+                for path in (f"{root}{os.sep}{relative}.py", os.path.join(root, relative, "__init__.py")):
                     if found is None:
-                        places.append(str(path))
-                        found = path if path.is_file() else None
+                        places.append(path)
+                        found = Path(path) if os.path.isfile(path) else None
             self._files[key] = Search(found, tuple(places))
         return self._files[key]
 
@@ -197,7 +219,19 @@ class Index:
 def _roots(folder: Path) -> Iterable[Path]:
     """This folder and those above it up to the project's, each with its `src`; else this one alone."""
     above = (folder, *folder.parents)
-    last = next((at for at, each in enumerate(above) if any((each / name).exists() for name in _PROJECT_FILES)), 0)
+    last = next((at for at, each in enumerate(above) if any(map(os.path.exists, _marks_in(each)))), 0)
     for each in above[: last + 1]:
         yield each
         yield each / "src"
+
+
+def _marks(folder: Path) -> Iterable[str]:
+    """The places, up to where one is there, that tell where a project begins."""
+    for each in (folder, *folder.parents):
+        yield from _marks_in(each)
+        if any(map(os.path.exists, _marks_in(each))):
+            return
+
+
+def _marks_in(folder: Path) -> list[str]:
+    return [os.path.join(folder, name) for name in _PROJECT_FILES]

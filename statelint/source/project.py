@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import symtable
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -127,9 +128,9 @@ class Project:
             text = self._content(path)
             if text is None:
                 return None
-            self._drawn(path, text)
+            self._drawn(path, text, whole=path in self._awaited)
         found = self._outlines[path]
-        if isinstance(found, Outline) and path not in self._awaited:
+        if isinstance(found, Outline) and not found.forgotten and path not in self._awaited:
             found.forget()
         return found if isinstance(found, Outline) else None
 
@@ -145,24 +146,25 @@ class Project:
             text = decode(str(path), data)
         return text if isinstance(text, Text) else None
 
-    def _drawn(self, path: Path, text: Text, *, whole: bool = False) -> Outline | SyntaxFault:
+    def _drawn(self, path: Path, text: Text, *, whole: bool) -> Outline | SyntaxFault:
         """The outline of a file; the ``whole`` one has its tree."""
         found = self._outlines.get(path)
         if found is None or (whole and isinstance(found, Outline) and found.forgotten):
-            found = self._outlines[path] = self._draw(path, text)
+            found = self._outlines[path] = self._draw(path, text, whole=whole)
         return found
 
     def _tree(self, text: Text) -> ast.Module | SyntaxFault:
         return parse(text)
 
-    def _draw(self, path: Path, text: Text) -> Outline | SyntaxFault:
+    def _draw(self, path: Path, text: Text, *, whole: bool) -> Outline | SyntaxFault:
         tree = self._tree(text)
         if isinstance(tree, SyntaxFault):
             return tree
         at = self.index.home(path)
         self.index.looked_at.setdefault(text.path, set()).update(at.looked_at)
         try:
-            return draw(text, tree, at.module, self.names, is_package=at.is_package)
+            within = whole or mentions_jax(text.content.encode(errors="replace"))  # a class may be registered there
+            return draw(text, tree, at.module, self.names, is_package=at.is_package, in_functions=within)
         except RecursionError:
             return SyntaxFault(Location(text.path, 1), TOO_DEEP)
 
@@ -172,9 +174,21 @@ def _passed_by(path: str, data: bytes, *, screen: bool) -> Reading:
     if screen and is_text(data):
         return Reading(path, None, screened=True)
     text = decode(path, data)
-    fault = parse(text) if isinstance(text, Text) else text
-    content = text.content if isinstance(text, Text) else None
-    return Reading(path, content, (fault,) if isinstance(fault, SyntaxFault) else ())
+    if isinstance(text, SyntaxFault):
+        return Reading(path, None, (text,))
+    fault = None if _is_python(text) else parse(text)
+    return Reading(path, text.content, (fault,) if isinstance(fault, SyntaxFault) else ())
+
+
+def _is_python(text: Text) -> bool:
+    """Whether it surely is: a symbol table takes less time than a tree."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            symtable.symtable(text.content, text.path, "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def parse(text: Text) -> ast.Module | SyntaxFault:

@@ -152,7 +152,7 @@ def _mentions(node: ast.FunctionDef | ast.Lambda) -> _Mentions:
     stack: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
     turns: dict[ast.AST, set[str]] = {}
     while stack:
-        each: Any = stack.pop()
+        each: Any = _root(stack.pop())
         kind = type(each)
         if kind is ast.Name:
             found.kept.add(each.id)
@@ -164,24 +164,36 @@ def _mentions(node: ast.FunctionDef | ast.Lambda) -> _Mentions:
         else:
             if kind is ast.Lambda:
                 found.kept.add(_LAMBDA)
-            elif kind is ast.Assign:
+            elif kind is ast.Assign and type(each.value) is ast.Call:
                 turns[each.value] = _targets(each)
             for name in FIELDS[kind]:
                 child = getattr(each, name)
-                if type(child) is not list:
-                    child = (child,)
-                stack += [inner for inner in child if type(inner) in WITH_NAMES]
+                if type(child) is list:
+                    stack += [inner for inner in child if type(inner) in WITH_NAMES]
+                elif type(child) in WITH_NAMES:
+                    stack.append(child)
     return found
+
+
+def _root(node: ast.AST) -> ast.AST:
+    """What attributes are taken of."""
+    while type(node) is ast.Attribute:
+        node = node.value
+    return node
 
 
 def _call(node: ast.Call, found: _Mentions, turns: Mapping[ast.AST, set[str]], stack: list[ast.AST]) -> None:
     """Note a call of which something may come; what of it is left to be read goes onto the stack."""
-    func = node.func
-    callee = dotted(func)
-    if type(func) is not ast.Name:
-        stack.append(func)
+    owner, last, func = "", "", node.func
+    if isinstance(func, ast.Name):
+        last = func.id
+    else:
+        root = _root(func)
+        stack.append(root)
+        if isinstance(root, ast.Name) and isinstance(func, ast.Attribute):
+            owner, last = dotted(func.value), func.attr
     given: list[str] = []
-    arguments: list[Any] = [*node.args, *(word.value for word in node.keywords)]
+    arguments: list[Any] = [*node.args, *[word.value for word in node.keywords]]
     for each in arguments:
         kind = type(each)
         if kind is ast.Name:
@@ -191,7 +203,6 @@ def _call(node: ast.Call, found: _Mentions, turns: Mapping[ast.AST, set[str]], s
             stack += below(each, WITH_NAMES)
         elif kind in WITH_NAMES:
             stack.append(each)
-    owner, _, last = callee.rpartition(".")
     if given or not owner or owner in _OWNERS or last in _LOOPS:
         is_turn = node in turns and not turns[node].isdisjoint(given)
         found.calls.append(_Call(owner, last, tuple(given), is_turn))

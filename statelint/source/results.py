@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+import msgspec
+
 from statelint.source.outline import Outline
 from statelint.source.symbols import UNKNOWN, Dtype, Value
 from statelint.source.terms import dotted
@@ -62,7 +64,9 @@ def result(name: str, call: ast.Call, values: Sequence[Value], words: dict[str, 
         return UNKNOWN
     if not name.startswith(_NUMPY) or last in _NO_ARRAYS or last[:1].isupper():
         return UNKNOWN
-    return Value("array", _dtype(last, first, values, call, outline))
+    dtype = _dtype(last, first, values, call, outline)
+    is_given = len(call.args) > 1 or any(word.arg == "dtype" for word in call.keywords)
+    return Value("array", dtype, weak=last in ("asarray", "array") and first.python and not is_given)
 
 
 def _dtype(last: str, first: Value, values: Sequence[Value], call: ast.Call, outline: Outline) -> Dtype:
@@ -98,8 +102,10 @@ def _random(last: str, values: Sequence[Value], call: ast.Call, outline: Outline
         return Value("array", "raw key")
     if last in ("split", "fold_in", "clone"):
         kind: Dtype = first.dtype if first.dtype in ("key", "raw key") else ""
-        keys = Value("array", kind, fixed=first.fixed)
-        return keys if last != "split" else Value("array", kind, fixed=first.fixed, items={"[0]": keys, "[1]": keys})
+        stays = last != "fold_in" or (len(values) > 1 and isinstance(values[1].spot, ast.Constant))
+        made_of = (first.made_of if first.origin is None else first.origin) if stays else None
+        keys = Value("array", kind, fixed=first.fixed and stays, made_of=made_of)
+        return keys if last != "split" else msgspec.structs.replace(keys, items={"[0]": keys, "[1]": keys})
     dtype = _RANDOM.get(last, "")
     is_given = any(word.arg == "dtype" for word in call.keywords) or len(values) > 2
     return Value("array", "" if is_given and dtype != "bool" else dtype)

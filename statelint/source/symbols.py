@@ -51,8 +51,11 @@ class Value(msgspec.Struct, frozen=True):
         origin: the path of the state that it is taken from unchanged.
         base: the path of the state that all but its items are taken from.
         reckoned: the path of the state that it was reckoned from.
+        follows: of a Python number: the path of the state that it is reckoned from in one operation or several.
         python: a Python number, which is no array.
+        weak: an array that is made of one, without a dtype.
         fixed: a PRNG key made from a constant.
+        made_of: the path of the state's PRNG key that it is made of by nothing but constants.
         plain: the dataclass that it is, where JAX does not know it.
     """
 
@@ -65,8 +68,11 @@ class Value(msgspec.Struct, frozen=True):
     origin: str | None = None
     base: str | None = None
     reckoned: str | None = None
+    follows: str | None = None
     python: bool = False
+    weak: bool = False
     fixed: bool = False
+    made_of: str | None = None
     text: str = ""
     function: Function | None = None
     plain: ClassOutline | None = None
@@ -150,6 +156,8 @@ def join(first: Value, second: Value) -> Value:
         known=first.known,
         origin=first.origin if first.origin == second.origin else None,
         python=first.python and second.python,
+        weak=(first.python or first.weak) and (second.python or second.weak),
+        made_of=first.made_of if first.made_of == second.made_of else None,
     )
 
 

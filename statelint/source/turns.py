@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from statelint.diagnostics import Location
 from statelint.model.names import CARRIES, is_init, is_step
+from statelint.model.paths import last_name
 from statelint.model.source import Kind, StateField
 from statelint.model.turns import Change, KeyUse, Turn, UnregisteredState
 from statelint.source import flavours
@@ -106,7 +107,7 @@ class _Turns:
                 spot = first.spot if first.spot is not None else node
                 self.plain.append(UnregisteredState(first.plain.short, self._at(spot), f"`{name}`", first.plain.at))
             if len(values) > body_at:
-                self._turn(values[body_at].function, first, parameter, part)
+                self._turn(values[body_at].function, first, parameter, part, name.removeprefix("jax."))
         elif name in flavours.PROBES:
             step, state = (words.get(word, values[at] if at < len(values) else UNKNOWN) for at, word in _PROBE)
             if step.function is not None and "state_argnum" not in words:
@@ -212,7 +213,14 @@ class _Turns:
         self._watching(watching)
         return returns
 
-    def _turn(self, step: Function | None, first: Value, parameter: int | None, part: str | None = None) -> None:
+    def _turn(
+        self,
+        step: Function | None,
+        first: Value,
+        parameter: int | None,
+        part: str | None = None,
+        loop: str | None = None,
+    ) -> None:
         if step is None or parameter is None or not self.expressions.is_plain(step):
             return
         names = parameter_names(step.node)[step.bound :]
@@ -227,21 +235,28 @@ class _Turns:
         met.append(first)
         given = first.taken_from("")
         returns = self._quietly(step, {**annotated, names[parameter]: given})
+        is_filtered = loop is None and self.outline.jitted.get(step.name) == "equinox"
         changes: list[Change] = []
         keys: list[KeyUse] = []
         for returned in returns:
             after = _chosen(returned.value, first, part)
             if after is not None and after.origin != "":
-                changes += compare(first, after, self._at, self._at(step.node))
+                changes += compare(first, after, self.outline.text, self._at(step.node), is_filtered=is_filtered)
                 keys += self._uses(step, returned, after)
         turn = Turn(
             step.name,
             self._at(step.node),
-            tuple(change for change in changes if self._is_new(change.path, change.at)),
+            loop,
+            tuple(change for change in changes if self._is_told(change) and self._is_new(change.path, change.at)),
             tuple(use for use in keys if self._is_new(use.path or "", use.at)),
         )
         if turn.changes or turn.keys:
             self.found.append(turn)
+
+    def _is_told(self, change: Change) -> bool:
+        """Not a counter that the jit holds static: that is told where it starts."""
+        is_number = change.aspect == "static" and change.field is None
+        return not (is_number and change.before == "int" and self.names.is_counter(last_name(change.path)))
 
     def _is_new(self, path: str, at: Location) -> bool:
         """Not told yet, by the same step with another state or by another return."""

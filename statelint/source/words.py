@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 _WORDS = (b"jax", b"flax", b"optax", b"equinox", b"chex", b"haiku", b"distrax", b"brax", b"statelint")
 
-_BUILDS = re.compile(rb"State\(|State\.create\(")
+_BUILDS = re.compile(rb"State(?:\.create)?\(")
+_CALLED = re.compile(rb"(?<!\bclass )(?<!\bdef )\b_*[A-Z]\w*\Z")
 
 PARSED_AT_MOST = 4_000_000
 """Files in which nothing is to be found are parsed, so that a syntax error does not pass for clean code, up to these
@@ -26,7 +27,12 @@ def mentions_jax(data: bytes) -> bool:
 
 def builds_state(data: bytes) -> bool:
     """Whether a class that is named like a state is called: another file may define it."""
-    return _BUILDS.search(data) is not None
+    for found in _BUILDS.finditer(data):
+        name_end = found.start() + len(b"State")
+        line = data.rfind(b"\n", 0, name_end) + 1
+        if _CALLED.search(data, line, name_end) is not None:
+            return True
+    return False
 
 
 def matters(data: bytes) -> bool:

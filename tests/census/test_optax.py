@@ -112,7 +112,7 @@ def test_predicted_is_measured(name, dtype):
         assert real.error.startswith("call 1: ValueError: pytree structure error")
         return
     seen = statelint.trace(*training(name, dtype))
-    shares = any(leaf.shares is not None for leaf in seen.leaves)
+    shares = any(leaf.clashes for leaf in seen.leaves)
     assert shares == (real.donation_error is not None)
     if real.error is None or real.donation_error is not None:
         assert (seen.executables.loop, seen.executables.restore) == (real.loop, real.restore)

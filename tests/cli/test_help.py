@@ -25,6 +25,17 @@ def test_it_fits_into_80_columns(arguments: tuple[str, ...]) -> None:
     assert [line for line in text.splitlines() if len(line) > 80] == []
 
 
+def test_the_way_to_the_options_stands_before_all_else_but_what_it_is() -> None:
+    paragraphs = [" ".join(text.split()) for text in shown().split("\n\n")]
+    assert paragraphs[2] == "All options: statelint check --help"
+
+
+def test_a_folder_of_caches_is_deleted_by_clean_and_filled_by_others() -> None:
+    texts = {name: " ".join(shown(name).split()) for name in ("check", "show", "clean")}
+    assert "--cache-dir FOLDER Delete the caches" in texts["clean"]
+    assert all("--cache-dir FOLDER Keep what was found out here" in texts[name] for name in ("check", "show"))
+
+
 def test_every_command_is_listed_with_a_whole_sentence() -> None:
     _, _, commands = shown().partition("Commands:\n")
     listed = re.findall(r"^  (\w+) +(\S.*)$", commands.split("\n\n")[0], re.MULTILINE)

@@ -127,6 +127,8 @@ def test_settings_as_text(project: Path) -> None:
     assert lines[0].split() == ["setting", "from", "value"]
     assert any(re.fullmatch(r'ignore +pyproject\.toml +\["SL101"\]', line) for line in lines)
     assert any(re.fullmatch(r"baseline +default +none", line) for line in lines)
+    assert any(re.fullmatch(r"select +default +all but the pedantic ones", line) for line in lines)
+    assert any(re.fullmatch(r"probe-memory +default +half of the machine's", line) for line in lines)
     assert lines[-1].startswith("Rules that run: SL102 SL103 SL104 ")
 
 

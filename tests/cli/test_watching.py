@@ -146,7 +146,7 @@ def test_the_configuration_may_change_and_be_wrong_for_a_while(project: Path, wa
     watch.report()
     assert watch.note() == WAITING
     (project / "pyproject.toml").write_text("[tool.statelint]\nselct = []\n")
-    assert watch.note() == "checking again"
+    assert watch.note() == "pyproject.toml changed"
     assert watch.note() == (
         "statelint: error: pyproject.toml: tool.statelint.selct: unknown key (did you mean select?)"
     )
@@ -155,6 +155,9 @@ def test_the_configuration_may_change_and_be_wrong_for_a_while(project: Path, wa
     (project / "pyproject.toml").write_text("[tool.statelint]\nignore = ['SL901']\n")
     assert watch.note() == "2 files changed"
     assert watch.report() == ["All clean: 1 file checked"]
+    assert watch.note() == WAITING
+    (project / "pyproject.toml").write_text("[tool.statelint]\nignore = [901]\n")
+    assert watch.note() == "pyproject.toml changed"
 
 
 @pytest.mark.parametrize("watch", [["-q", "a.py"]], indirect=True)

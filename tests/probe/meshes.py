@@ -1,22 +1,13 @@
-"""Steps over several devices, for a process that has four: predicted, predicted from compiled programs, measured.
-
-Run as a script, it prints one JSON object.
-"""
+"""Steps over several devices, for a process that has four."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import msgspec
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
-
-import statelint
-from tests.reality import measure
 
 try:
     from jax import shard_map
@@ -80,7 +71,7 @@ def python_counter_beside_the_mesh():
 
 @step
 def committed_to_the_second_device():
-    return train, lambda: jax.device_put({"w": jnp.ones(3), "n": count()}, jax.devices()[1]), ()
+    return train, lambda: jax.device_put({"w": jnp.ones(3), "n": count()}, jax.devices()[-1]), ()
 
 
 @step
@@ -302,50 +293,3 @@ def zeros_in_the_mesh():
 
 CHOSEN = ("moments_that_follow_their_params", "product_with_the_transposed")
 """Those in which the compiler puts a leaf elsewhere."""
-
-
-def concrete(state):
-    """Arrays for placeholders."""
-
-    def array(leaf):
-        if leaf == "i32[]":
-            return count()
-        made = jnp.ones(leaf.shape, leaf.dtype)
-        return made if leaf.sharding is None else jax.device_put(made, leaf.sharding)
-
-    return state if callable(state) else jax.tree.map(array, state)
-
-
-def costs(executables):
-    return [executables.loop, executables.restore]
-
-
-def observe(make, mesh=None):
-    """What is said of a step, and what it really costs."""
-    # Before jax 0.6 the context has another name.
-    enter = getattr(jax, "set_mesh", None) or jax.sharding.use_mesh
-    with contextlib.nullcontext() if mesh is None else enter(mesh):
-        step, state, args = make()
-        seen = statelint.trace(step, state, *args, measure=True)
-        step, state, args = make()
-        compiled = statelint.trace(step, state, *args, compile=True)
-        found = statelint.check(step, state, *args, compile=True)
-        step, state, args = make()
-        real = measure(step, concrete(state), args, calls=3)
-    return {
-        "predicted": costs(seen.executables),
-        "measured": costs(seen.measured),
-        "compiled": costs(compiled.executables),
-        "uncompiled": compiled.uncompiled,
-        "real": [real.loop, real.restore],
-        "error": real.error,
-        "moves": [[leaf.path, move.before, move.after] for leaf in compiled.leaves for move in leaf.moves],
-        "donation": msgspec.to_builtins(compiled.donation),
-        "found": [[finding.code, finding.location.line, finding.message] for finding in found],
-    }
-
-
-if __name__ == "__main__":
-    observed = {name: observe(make) for name, make in STEPS.items()}
-    observed |= {name: observe(make, mesh) for name, (mesh, make) in IN_A_MESH.items()}
-    print(json.dumps(observed))

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.probe.meshes import CHOSEN, IN_A_MESH, STEPS
+from tests.probe import meshes, placed
+from tests.probe.meshes import IN_A_MESH, STEPS
+from tests.probe.placed import REFUSED
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def observed() -> dict[str, Any]:
     """What a process with four devices observes, step by step."""
     devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "tests.probe.meshes"]
+    command = [sys.executable, "-m", "tests.probe.observing"]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, **devices}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -33,13 +35,41 @@ def test_predicted_is_measured(observed: dict[str, Any], name: str) -> None:
     assert (seen["error"], seen["uncompiled"]) == (None, None)
     assert seen["compiled"] == seen["real"] == seen["measured"]
     # What the compiler chooses is not known before it is asked.
-    assert (seen["predicted"] == seen["real"]) == (name not in CHOSEN)
+    assert (seen["predicted"] == seen["real"]) == (name not in meshes.CHOSEN + placed.CHOSEN)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_jit_refuses_is_refused_at_that_call(observed: dict[str, Any], name: str) -> None:
+    seen, call = observed[name], REFUSED[name][0]
+    assert seen["real"].startswith(f"call {call}: ValueError: ")
+    assert [number for number, _ in seen["refused"]] == [call, call]
+    assert seen["predicted"] == [call - 1, call - 1]
+    (message,) = seen["found"]
+    assert message.startswith(
+        "the step fails in call 1: jit is given" if "devices" in seen["real"] else "the step fails"
+    )
+
+
+def test_a_refusal_names_what_is_where(observed: dict[str, Any]) -> None:
+    errors = {name: observed[name]["refused"][0][1] for name in REFUSED}
+    assert errors["a_device_and_a_mesh"] == (
+        "jit is given incompatible devices: ['n'] committed to cpu:0 and ['w'] replicated over 4 devices"
+    )
+    assert errors["constrained_to_other_devices"] == (
+        "jit is given incompatible devices: the state committed to cpu:0 "
+        "and what the step names replicated over 4 devices"
+    )
+    assert errors["out_shardings_that_cut_otherwise"] == (
+        "the state is replicated over 4 devices, and the in_shardings of the jit say sharded P('data') over 4 devices"
+    )
 
 
 def test_what_moves_is_found(observed: dict[str, Any]) -> None:
-    moves = {name: seen["moves"] for name, seen in observed.items()}
+    moves = {name: seen["moves"] for name, seen in observed.items() if "moves" in seen}
     assert moves["counter_on_the_mesh"] == moves["explicit"] == moves["leaf_that_is_made_anew"] == []
     replicated = "replicated over 4 devices"
+    assert moves["unread_and_all_on_the_mesh"] == moves["unread_beside_a_device"] == []
+    assert moves["unread_beside_a_mesh"] == [["['loss']", "uncommitted", replicated]]
     assert moves["counter_not_on_the_mesh"] == [["['n']", "uncommitted", replicated]]
     assert moves["explicit_counter_not_on_the_mesh"] == [["['n']", "uncommitted", replicated]]
     across, down = "sharded P('data') over 4 devices", "sharded P(None, 'data') over 4 devices"

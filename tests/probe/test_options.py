@@ -1,5 +1,7 @@
 """What a run and a declaration can ask of the worker: devices, real checkpoints, real steps."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +89,6 @@ def test_restore_and_measure(tmp_path: Path, how: str) -> None:
 
 
 def test_what_was_measured_is_told_in_text(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     (tmp_path / "train.py").write_text(PLAIN)
     command = [sys.executable, "-m", "statelint", "--isolated", "--measure", "train.py"]
     output = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
@@ -169,3 +168,73 @@ def test_nothing_is_compiled_unless_asked(tmp_path: Path) -> None:
     assert {finding["code"] for finding in found if finding["probe"] == "donated"} == {"SL302", "SL404"}
     assert not any(finding["code"] == "SL902" for finding in found)
     assert not any("compiled, the step" in finding["message"] for finding in found)
+
+
+KEYED = """
+import functools
+import jax
+import jax.numpy as jnp
+from statelint import Probe
+
+@functools.partial(jax.jit, donate_argnums=0)
+def step(s):
+    key, used = jax.random.split(s["key"])
+    return {"w": s["w"] + jax.random.normal(used, (3,)), "count": s["count"] + 1, "key": key}
+
+probe = Probe(step, lambda: {"w": jnp.zeros(3), "count": 0, "key": jax.random.key(0)})
+"""
+
+
+def test_a_checkpoint_that_fails_is_told_beside_the_trace(tmp_path: Path) -> None:
+    pytest.importorskip("flax")
+    probes, found = run(tmp_path, KEYED, "--restore", "flax", "--measure")
+    assert probes["probe"]["executables"] == {"loop": 1, "restore": 1} == probes["probe"]["measured"]
+    assert {finding["code"] for finding in found} == {"SL101", "SL902"}
+    (failed,) = [finding for finding in found if finding["code"] == "SL902"]
+    assert failed["message"].startswith("traced, but its state cannot be saved by flax: TypeError: ")
+    assert failed["message"].endswith("; save jax.random.key_data(state['key']) in place of the typed key")
+
+
+def test_the_advice_on_keys_is_given_only_where_it_helps(tmp_path: Path) -> None:
+    pytest.importorskip("flax")
+    (tmp_path / "flax").mkdir()
+    (tmp_path / "flax" / "__init__.py").write_text("")  # one without the part that saves
+    _, found = run(tmp_path, KEYED, "--restore", "flax")
+    (failed,) = [finding["message"] for finding in found if finding["code"] == "SL902"]
+    assert "cannot be saved by flax: ImportError: cannot import name 'serialization'" in failed
+    assert "key_data" not in failed
+
+
+def test_raw_keys_are_saved(tmp_path: Path) -> None:
+    pytest.importorskip("flax")
+    _, found = run(tmp_path, KEYED.replace("jax.random.key(0)", "jax.random.PRNGKey(0)"), "--restore", "flax")
+    assert "SL902" not in {finding["code"] for finding in found}
+
+
+def test_a_step_that_fails_on_a_restored_state_keeps_its_trace(tmp_path: Path) -> None:
+    text = """
+from statelint import Probe
+
+def step(s):
+    assert s["count"].aval.weak_type, "strong"
+    return {"w": s["w"] * 2, "count": s["count"] + 1}
+
+probe = Probe(step, {"w": "f32[3]", "count": 0})
+"""
+    probes, found = run(tmp_path, text)
+    assert probes["probe"]["executables"]["loop"] == 1
+    messages = [finding["message"] for finding in found if finding["code"] == "SL902"]
+    assert messages == ["traced, but the step fails on a restored state: AssertionError: strong"]
+
+
+def test_the_compiled_program_is_told_in_text_and_json(tmp_path: Path) -> None:
+    probes, _ = run(tmp_path, KEYED, "--compile")
+    assert probes["probe"]["donation"] == {"asked": 20, "promised": 20, "reused": 20}
+    assert "donation" not in run(tmp_path, KEYED)[0]["probe"]
+    plain, _ = run(tmp_path, PLAIN, "--compile")
+    assert plain["probe"]["donation"] == {"asked": 0, "promised": 0, "reused": 0}
+    command = [sys.executable, "-m", "statelint", "--isolated", "--compile", "train.py"]
+    for text, said in ((KEYED, "reuses 20 of the 20 bytes donated on each device"), (PLAIN, "is given none of")):
+        (tmp_path / "train.py").write_text(text)
+        output = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+        assert f"\nprobe probe: compiled, the step {said}" in output

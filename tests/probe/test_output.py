@@ -94,3 +94,41 @@ def test_much_output_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "probe p: (1,050 lines are left out)"
     assert lines[1:] == [f"probe p: {number}" for number in range(1050, 1250)]
+
+
+OURS = """\
+import jax
+from statelint import Probe
+
+
+def helper(state):
+    return state @ state.T @ state
+
+
+def step(state):
+    try:
+        raise KeyError("first")
+    except KeyError:
+        return helper(state)
+
+
+chained = Probe(step, "f32[2,3,4]")
+nobody = Probe(3, "f32[3]")
+library = Probe(jax.lax.cos, "i32[3]")
+"""
+
+
+def test_a_traceback_shows_no_frame_of_ours(tmp_path: Path) -> None:
+    write(tmp_path / "train.py", OURS)
+    lines = statelint(tmp_path, "--isolated", "-v", "train.py").stderr.splitlines()
+    files = [line for line in lines if 'File "' in line]
+    package = str(Path(printed.__file__).parents[1])
+    assert not [line for line in files if package in line]
+    assert not [line for line in lines if "flat_step" in line]
+    heads = [number for number, line in enumerate(lines) if line.endswith("Traceback (most recent call last):")]
+    assert heads
+    assert all("train.py" in lines[number + 1] for number in heads)
+    assert "probe chained: KeyError: 'first'" in lines
+    for probe in ("nobody", "library"):
+        (only,) = [line for line in lines if line.startswith(f"probe {probe}: ")]
+        assert "Error: " in only

@@ -11,9 +11,10 @@ import numpy as np
 import optax
 import pytest
 
-from statelint import trace
+from statelint import check, trace
 from statelint.model.trace import StepTrace
 from statelint.probe.tracer import trace as facts_of
+from tests.reality import measure
 
 
 def leaf(seen: StepTrace, path: str) -> Any:
@@ -354,3 +355,31 @@ def test_a_default_is_placed_at_its_class() -> None:
     seen = trace(lambda s: dataclasses.replace(s, n=s.n + 1), lambda: State(jnp.ones(1)))
     assert seen.leaves[1].made is not None
     assert Path(__file__).read_text().split("\n")[seen.leaves[1].made.line - 1].strip() == "n: int = 0"
+
+
+@pytest.mark.parametrize(("turns", "loop"), [(12, 12), (30, 30), (40, None)])
+def test_a_static_field_that_comes_round(turns: int, loop: int | None) -> None:
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Turning:
+        w: Any
+        n: int = dataclasses.field(metadata={"static": True})
+
+    def turn(state: Turning) -> Turning:
+        return Turning(state.w + 1, (state.n + 1) % turns)
+
+    assert trace(turn, lambda: Turning(jnp.zeros(3), 0)).executables.loop == loop
+    real = measure(turn, lambda: Turning(jnp.zeros(3), 0), calls=turns + 1 if loop else 33)
+    assert real.loop == loop
+    (finding,) = check(turn, lambda: Turning(jnp.zeros(3), 0))
+    assert finding.message.endswith("compiles anew at every call, still at call 33") == (loop is None)
+
+
+def test_of_two_results_alike_the_one_of_the_same_dtype_is_the_state() -> None:
+    def step(w: Any) -> Any:
+        loss, gradient = jax.value_and_grad(lambda w: (w - 1.0) ** 2)(w)
+        return loss.astype(jnp.float16), w - 0.1 * gradient
+
+    assert check(step, lambda: jnp.float32(3)) == []
+    assert trace(step, lambda: jnp.float32(3)).executables.loop == 1
+    assert measure(step, lambda: jnp.float32(3), returns=1).loop == 1

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from statelint.diagnostics import Diagnostic, Fix, Location, Related, Severity, replace
-from statelint.model.trace import Executables
+from statelint.model.costs import Executables
 from statelint.report import ProbeReport, Report
 
 SOURCE = {

@@ -21,7 +21,7 @@ def test_lines(report: Report) -> None:
         "train.py:3: [SL401] state.mu and state.nu share one buffer: donating this state fails",
         "train.py:5: [SL101] state.count is weak",
         "a,b:c.py:1: [SL401] 50%, a:b c",
-        "1 error, 1 warning, 1 note in 14 files, 3 probes (1 probe failed)",
+        "1 error, 1 warning, 1 info in 14 files, 3 probes (1 probe failed)",
     ]
     assert render(report, quiet=True) == render(report)[:3]
 

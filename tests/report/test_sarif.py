@@ -109,7 +109,7 @@ def test_a_whole_run_names_the_exit_code(report: Report) -> None:
     (invocation,) = log(whole)["invocations"]
     assert (invocation["executionSuccessful"], invocation["exitCode"]) == (True, 1)
     assert [each["message"]["text"] for each in invocation["toolExecutionNotifications"]] == [
-        "1 error, 1 warning, 1 note in 14 files"
+        "1 error, 1 warning, 1 info in 14 files"
     ]
 
 
@@ -121,7 +121,7 @@ def test_what_was_not_checked_is_notified(report: Report) -> None:
         (each["level"], each["message"]["text"], [uri(location) for location in each.get("locations", ())])
         for each in invocation["toolExecutionNotifications"]
     ]
-    summary = "1 error, 1 warning, 1 note in 14 files, 3 probes (1 file not parsed, 1 probe failed, 2 probes not run)"
+    summary = "1 error, 1 warning, 1 info in 14 files, 3 probes (1 file not parsed, 1 probe failed, 2 probes not run)"
     assert notified == [
         ("error", "not checked: it does not parse", ["no.py"]),
         ("error", "probe broken could not be traced", ["train.py"]),

@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from statelint.diagnostics import Diagnostic, Fix, Location, Related, Severity
+from statelint.diagnostics import Diagnostic, Fix, Location, Related, Severity, replace
 from statelint.report import FORMATS, Look, Report, renderer
 
 
@@ -37,7 +37,7 @@ def test_each_finding_in_full(report: Report) -> None:
         "a,b:c.py:1:2: SL401 [info] 50%, a:b c",
         "  = seen: in the source",
         "",
-        "1 error, 1 warning, 1 note in 14 files, 3 probes (1 probe failed)",
+        "1 error, 1 warning, 1 info in 14 files, 3 probes (1 probe failed)",
     ]
 
 
@@ -90,11 +90,27 @@ def test_source_cannot_steer_the_terminal() -> None:
         ({"probes": (), "files": 0}, "Nothing to check: no Python files"),
         ({"probes": (), "files": 0, "probes_left": 1}, "Nothing to check: no Python files (1 probe not run)"),
         ({"probes": (), "probes_left": 2}, "All clean: 14 files checked (2 probes not run)"),
+        (
+            {"probes": (), "probes_left": 2, "elsewhere": True},
+            "All clean: 14 files checked (2 probes of other files not run)",
+        ),
+        ({"probes": (), "hidden": 8}, "Nothing new: 14 files checked (8 findings hidden by the baseline)"),
         ({"probes": (), "unparsed": 1}, "Nothing found in 14 files (1 file not parsed)"),
     ],
 )
 def test_summary_when_clean(report: Report, changes: dict[str, object], summary: str) -> None:
     assert render(msgspec.structs.replace(report, diagnostics=(), **changes))[-1] == summary
+
+
+@pytest.mark.parametrize(
+    ("safe", "edits", "kind"),
+    [(True, True, "fix (--fix)"), (False, True, "fix (--fix --unsafe-fixes)"), (True, False, "help")],
+)
+def test_what_can_be_fixed_is_marked(safe: bool, edits: bool, kind: str) -> None:
+    at = Location("a.py", 1)
+    fix = Fix(safe, "write it", replace(at, "it") if edits else ())
+    lines = list(renderer("text")(Report(diagnostics=(finding("m", fix=fix),), files=1), Look()))
+    assert f"  = {kind}: write it" in lines
 
 
 def finding(message: str, path: str = "a.py", **more: object) -> Diagnostic:

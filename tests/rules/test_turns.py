@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 
-from tests.rules.test_source_rules import said
+from tests.rules.test_source_rules import lint, said
 
 HEAD = """
 import collections, brax.envs.base
@@ -133,6 +136,78 @@ class TestPairs:
         """) == [("SL301", "['v']")]
 
 
+class TestLoops:
+    """What a loop of jax.lax makes of a carry whose dtype changes."""
+
+    @pytest.mark.parametrize(
+        ("first", "code"),
+        [
+            ("jnp.zeros((), jnp.int32)", ["SL302"]),
+            ("jnp.array(0, jnp.int32)", ["SL302"]),
+            ("jnp.array(0)", []),
+            ("0", []),
+        ],
+    )
+    def test_a_weak_carry_is_promoted_and_a_strong_one_refused(self, first: str, code: list[str]) -> None:
+        source = f"def run(c):\n    return lax.fori_loop(0, 3, lambda i, c: c + 0.5, {first})\n"
+        assert [each for each, _ in drifts(source)] == code
+        names: dict[str, Any] = {"jnp": jnp, "lax": jax.lax}
+        exec(source, names)
+        if code:
+            with pytest.raises(TypeError, match="must have equal types"):
+                names["run"](0)
+        else:
+            assert names["run"](0) == 1.5
+
+    @pytest.mark.parametrize(
+        ("before", "after", "tail"),
+        [
+            ("return lax.scan(body, {'n': jnp.zeros((), jnp.int32)}, x)", "c['n'] + 1.0", "lax.scan refuses it"),
+            ("return lax.scan(body, {'n': jnp.zeros(3)}, x)", "None", "lax.scan refuses it"),
+            (
+                "c = {'n': jnp.zeros((), jnp.int32)}\n    for x in xs:\n        c, _ = body(c, x)",
+                "c['n'] + 1.0",
+                "one more executable in a loop, and lax.scan refuses it",
+            ),
+            (
+                "c = {'n': 0}\n    for x in xs:\n        c, _ = body(c, x)",
+                "c['n'] + 1.0",
+                "one more executable in a loop",
+            ),
+        ],
+    )
+    def test_the_message_is_about_the_loop_that_it_is(self, before: str, after: str, tail: str) -> None:
+        (finding,) = lint(f"def body(c, x):\n    return {{'n': {after}}}, x\ndef run(xs):\n    {before}\n")
+        assert finding.message.rpartition(": ")[2] == tail
+
+    @pytest.mark.parametrize(
+        ("first", "after", "fix"),
+        [
+            ("jnp.zeros((), jnp.int32)", "c['n'] + 1.0", "write `c['n'] + 1`"),
+            ("jnp.zeros((), jnp.int32)", "2.0 + c['n']", "write `2 + c['n']`"),
+            (
+                "jnp.zeros((), jnp.int32)",
+                "c['n'] + 0.5",
+                "start it as a float, or cast back what is computed: `.astype(...)`",
+            ),
+            (
+                "0",
+                "c['n'] + 0.5",
+                "start it as `jnp.zeros((), jnp.float32)`, or cast back what is computed: `.astype(...)`",
+            ),
+            (
+                "7",
+                "c['n'] + 0.5",
+                "start it as `jnp.asarray(7, jnp.float32)`, or cast back what is computed: `.astype(...)`",
+            ),
+        ],
+    )
+    def test_the_help_is_what_to_write(self, first: str, after: str, fix: str) -> None:
+        source = f"def step(c):\n    return {{'n': {after}}}\ndef run():\n    c = {{'n': {first}}}\n    c = step(c)\n"
+        found = [finding for finding in lint(source) if finding.code == "SL302"]
+        assert [finding.fix.message for finding in found if finding.fix] == [fix]
+
+
 class TestWhatDiffers:
     def test_an_empty_state_is_filled(self) -> None:
         assert drifts("""
@@ -237,6 +312,54 @@ class TestWhatDiffers:
         """) == [("SL702", "[0]")]
 
 
+class TestFilterJit:
+    """Python numbers are static under `eqx.filter_jit`, and leaves under `jax.jit`."""
+
+    @pytest.mark.parametrize(
+        ("jit", "value", "expected"),
+        [
+            ("eqx.filter_jit", "0.9 * state['ema'] + 0.1", [("SL202", "['ema']")]),
+            ("eqx.filter_jit", "state['ema'] * 2", [("SL202", "['ema']")]),
+            ("eqx.filter_jit", "state['ema']", []),
+            ("eqx.filter_jit", "0.0", []),
+            ("eqx.filter_jit", "0.9 * state['ema'] + x", []),
+            ("jax.jit", "0.9 * state['ema'] + 0.1", []),
+        ],
+    )
+    def test_a_number_that_the_step_changes(self, jit: str, value: str, expected: list[tuple[str, str | None]]) -> None:
+        assert (
+            drifts(f"""
+            import equinox as eqx
+            @{jit}
+            def train_step(state, x):
+                return {{"w": state["w"] - x, "ema": {value}}}
+            def main(data):
+                state = {{"w": jnp.ones(3), "ema": 0.0}}
+                for x in data:
+                    state = train_step(state, x)
+        """)
+            == expected
+        )
+
+    def test_a_counter_is_told_where_it_starts(self) -> None:
+        assert said(
+            HEAD
+            + textwrap.dedent("""
+            import equinox as eqx
+            @eqx.filter_jit
+            def train_step(state, x):
+                return {"params": state["params"] - x, "step": state["step"] + 1}
+            def main(data):
+                state = {"params": jnp.ones(3), "step": 0}
+                for x in data:
+                    state = train_step(state, x)
+        """)
+        ) == [("SL101", "['step']")]
+
+
+FOLDED = "k = jax.random.fold_in(state.rng, 0)\n    "
+
+
 class TestKeys:
     @pytest.mark.parametrize(
         ("body", "expected"),
@@ -245,6 +368,19 @@ class TestKeys:
             ("_, s = jax.random.split(state.rng)\n    return state.replace(w=s)", [("SL305", "rng")]),
             ("k, s = jax.random.split(state.rng)\n    return state.replace(w=jax.random.normal(s), rng=k)", []),
             ("k = jax.random.fold_in(state.rng, state.t)\n    return state.replace(w=jax.random.normal(k))", []),
+            ("k = jax.random.fold_in(state.rng, x)\n    return state.replace(w=jax.random.normal(k))", []),
+            (f"{FOLDED}return state.replace(w=jax.random.normal(k))", [("SL305", "rng")]),
+            (
+                f"{FOLDED}a, b = jax.random.split(k)\n    return state.replace(w=jax.random.normal(b))",
+                [("SL305", "rng")],
+            ),
+            (f"{FOLDED}return state.replace(w=jax.random.normal(jax.random.fold_in(k, state.t)))", []),
+            (f"{FOLDED}return state.replace(w=jax.random.normal(k), rng=jax.random.split(k)[0])", []),
+            (f"{FOLDED}return state", []),
+            (
+                "k = jax.random.fold_in(jax.random.key(0), state.t)\n    return state.replace(w=jax.random.normal(k))",
+                [],
+            ),
             ("return state.replace(w=jax.random.normal(jax.random.PRNGKey(0)))", [("SL305", None)]),
             ("return state", []),
             ("x = jax.random.normal(state.rng)\n    return x", []),

@@ -55,7 +55,7 @@ class _Textbook(Project):
         self._awaited = {Path(path).absolute() for path, _ in files}
         for path, data in files:
             text = decode(path, data)
-            found = text if isinstance(text, SyntaxFault) else self._drawn(Path(path).absolute(), text)
+            found = text if isinstance(text, SyntaxFault) else self._drawn(Path(path).absolute(), text, whole=True)
             parts = (found,) if isinstance(found, SyntaxFault) else tuple(self._parts(found))
             yield Reading(path, None, parts)
 

@@ -85,6 +85,8 @@ def _path_of(path: Sequence[Any]) -> Path:
 
 def _nodes(objects: Mapping[Path, Any], leaves: Mapping[Path, Any]) -> Node:
     """The graph as a tree: each leaf below the objects on its path, each object with its Python attributes."""
+    if () in leaves:  # a state that is one Variable
+        return Node("", "", leaves[()], type(leaves[()]))
     root = Node("", "", objects.get(()), type(objects.get(())), children=[])
     made: dict[Path, Node] = {(): root}
     for path, leaf in leaves.items():
