@@ -111,7 +111,8 @@ def test_what_the_source_alone_shows_is_not_said_of_a_probe(project: Path) -> No
 
 def test_traces_are_kept(project: Path) -> None:
     with (project / "good.py").open("a") as file:
-        file.write("open('runs', 'a').write('once')\n")
+        # pytest imports a file that is named, too.
+        file.write("import sys\nif 'pytest' not in sys.modules:\n    open('runs', 'a').write('once')\n")
     for _ in range(2):
         assert outcomes(run(project, "--statelint", "-rA", "good.py")) == {"good.py::count": "PASSED"}
     assert (project / "runs").read_text() == "once"
