@@ -172,7 +172,8 @@ class Index:
         folder = os.path.dirname(path)
         if folder not in self._packages:
             found = _package(Path(folder).absolute())
-            self.looked_at.setdefault(str(found.root), set()).update(_marks(found.root))
+            if found.root not in self._roots:
+                self._climb(found.root)
             self._packages[folder] = msgspec.structs.replace(found, looked_at=(*found.looked_at, str(found.root)))
         return self._packages[folder]
 
@@ -211,27 +212,20 @@ class Index:
         if any(part in _INSTALLED for part in own.root.parts):
             same_package = module.partition(".")[0] == own.module.partition(".")[0]
             return (own.root,) if same_package else ()
-        if own.root not in self._roots:
-            self._roots[own.root] = tuple(_roots(own.root))
         return self._roots[own.root]
 
-
-def _roots(folder: Path) -> Iterable[Path]:
-    """This folder and those above it up to the project's, each with its `src`; else this one alone."""
-    above = (folder, *folder.parents)
-    last = next((at for at, each in enumerate(above) if any(map(os.path.exists, _marks_in(each)))), 0)
-    for each in above[: last + 1]:
-        yield each
-        yield each / "src"
-
-
-def _marks(folder: Path) -> Iterable[str]:
-    """The places, up to where one is there, that tell where a project begins."""
-    for each in (folder, *folder.parents):
-        yield from _marks_in(each)
-        if any(map(os.path.exists, _marks_in(each))):
-            return
-
-
-def _marks_in(folder: Path) -> list[str]:
-    return [os.path.join(folder, name) for name in _PROJECT_FILES]
+    def _climb(self, root: Path) -> None:
+        """Up to where the project begins; from each folder on the way, and from its `src`, modules are imported."""
+        passed: list[Path] = []
+        looked_at = self.looked_at.setdefault(str(root), set())
+        is_found = False
+        for folder in (root, *root.parents):
+            marks = [os.path.join(folder, name) for name in _PROJECT_FILES]
+            passed.append(folder)
+            looked_at.update(marks)
+            if is_found := any(map(os.path.exists, marks)):
+                break
+        # Where none begins, the folder stands alone.
+        self._roots[root] = tuple(
+            each for folder in passed[: None if is_found else 1] for each in (folder, folder / "src")
+        )
