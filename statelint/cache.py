@@ -7,6 +7,7 @@ digest of the rest, so that a damaged one counts for nothing. What keeps it from
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -215,9 +216,9 @@ def _may_be_package(entry: os.DirEntry[str]) -> bool:
 # --- the files ------------------------------------------------------------------------------------------
 
 
-def folder_of(root: str) -> str:
-    """The folder of the caches of the project with this root."""
-    return os.path.join(root, FOLDER)
+def folder_of(root: str, chosen: str | None) -> str:
+    """The folder of the caches: the one that is chosen, or that of the project with this root."""
+    return chosen or os.path.join(root, FOLDER)
 
 
 def file_in(folder: str, kind: str, settings: object) -> str:
@@ -226,10 +227,14 @@ def file_in(folder: str, kind: str, settings: object) -> str:
     return os.path.join(folder, f"{kind}-{digest(msgspec.msgpack.encode(identity)).hex()}.cache")
 
 
-def _signature() -> Iterator[object]:
+@functools.cache
+def _signature() -> tuple[object, ...]:
     """What tells this statelint from another: its version, and what it is made of."""
-    yield __version__
     package = os.path.dirname(os.path.abspath(__file__))
+    return __version__, *_made_of(package)
+
+
+def _made_of(package: str) -> Iterator[tuple[str, int, int]]:
     for folder, folders, names in os.walk(package):
         folders.sort()
         for name in sorted(names):

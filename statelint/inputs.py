@@ -81,7 +81,7 @@ def read_sources(
     files: Sequence[tuple[str, bytes]], config: Config, options: Options, progress: Progress = SILENT
 ) -> list[FileReport]:
     """What the source rules say of these files, given by path and content, and the probes that they declare."""
-    folder = options.cache_dir or cache.folder_of(config.root)
+    folder = cache.folder_of(config.root, options.cache_dir)
     screen = words.are_many([data for _, data in files])
     settings = (config.state_names, config.counter_names, screen)
     kept = cache.file_in(folder, "source", settings) if options.cache else None

@@ -106,7 +106,7 @@ def _key(site: ProbeSite) -> str:
 
 def _file_of_cache(config: Config, options: Options) -> str | None:
     """Where traces are kept; what is to be measured is measured each time."""
-    folder = options.cache_dir or cache.folder_of(config.root)
+    folder = cache.folder_of(config.root, options.cache_dir)
     return cache.file_in(folder, "probe", None) if options.cache and not options.measure else None
 
 

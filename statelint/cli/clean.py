@@ -20,7 +20,7 @@ def command(cache_dir: str | None, config_file: str | None, isolated: bool) -> i
     check_combination({"--config": config_file is not None, "--isolated": isolated})
     check_folder()
     settings = config.load(rules.names(), file=config_file, isolated=isolated)
-    folder = cache_dir or cache.folder_of(settings.root)
+    folder = cache.folder_of(settings.root, cache_dir)
     try:
         was_there = cache.clean(folder)
     except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +13,7 @@ from statelint import inputs
 from statelint.cli.terminal import say
 from statelint.config import Config, ConfigError
 from statelint.discovery import SUFFIXES
+from statelint.files import digest
 from statelint.options import UsageError
 from statelint.report.base import counted
 
@@ -134,6 +134,6 @@ def _digests(paths: Iterable[str]) -> dict[str, bytes | None]:
 def _digest(path: str) -> bytes | None:
     try:
         with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "blake2b").digest()
+            return digest(stream.read())
     except OSError:
         return None
