@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from statelint.probe.flow import flow
+from statelint.probe.jaxprs import is_literal
 
 
 def ledger(jaxpr: Any, own: Mapping[Any, Any]) -> dict[Any, str | None]:
@@ -28,7 +29,7 @@ def ledger(jaxpr: Any, own: Mapping[Any, Any]) -> dict[Any, str | None]:
             donated = [
                 (variable, place in used)
                 for place, (variable, flag) in enumerate(zip(equation.invars, flags, strict=True))
-                if flag and not hasattr(variable, "val")
+                if flag and not is_literal(variable)
             ]
             for variable, is_used in donated:
                 if not is_used:

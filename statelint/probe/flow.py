@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from statelint.probe.jaxprs import is_literal
+
 
 class Key(NamedTuple):
     """A PRNG key that is an input, or that is made of one by folding, splitting and the like.
@@ -57,7 +59,7 @@ def flow(jaxpr: Any) -> Flow:
     origins = _Origins(jaxpr)
     found = Flow([], set(), set(), set(), [])
     for equation in jaxpr.eqns:
-        named = [variable for variable in equation.invars if not hasattr(variable, "val")]
+        named = [variable for variable in equation.invars if not is_literal(variable)]
         if equation.primitive.name in _KEY_TO_KEY:
             found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
             _note_key(equation, stands_for, key_of, found, origins)
@@ -72,7 +74,7 @@ def flow(jaxpr: Any) -> Flow:
             found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
             found.draws.update(key_of[variable] for variable in named if variable in key_of)
             continue
-        places = [None if hasattr(variable, "val") else stands_for.get(variable) for variable in equation.invars]
+        places = [None if is_literal(variable) else stands_for.get(variable) for variable in equation.invars]
         for of_all, of_this in ((found.reads, inside.reads), (found.keys, inside.keys)):
             of_all |= {place for number in of_this if (place := places[number]) is not None}
         found.draws.update(key for drawn in inside.draws if (key := _outside(drawn, equation, key_of, origins)))
@@ -81,7 +83,7 @@ def flow(jaxpr: Any) -> Flow:
                 stands_for[variable] = place
             if made is not None and (key := _outside(made, equation, key_of, origins)):
                 key_of[variable] = key
-    outputs = [None if hasattr(variable, "val") else variable for variable in jaxpr.outvars]
+    outputs = [None if is_literal(variable) else variable for variable in jaxpr.outvars]
     found.sources.extend(stands_for.get(variable) for variable in outputs)
     found.makes.extend(key_of.get(variable) for variable in outputs)
     return found
@@ -102,8 +104,8 @@ def _note_key(
     equation: Any, stands_for: dict[Any, int], key_of: dict[Any, Key], found: Flow, origins: _Origins
 ) -> None:
     first, *others = equation.invars
-    if hasattr(first, "val") or (key := key_of.get(first)) is None:
-        found.draws.update(key_of[each] for each in others if not hasattr(each, "val") and each in key_of)
+    if is_literal(first) or (key := key_of.get(first)) is None:
+        found.draws.update(key_of[each] for each in others if not is_literal(each) and each in key_of)
         return
     if equation.primitive.name == "random_wrap" and first in stands_for:
         found.keys.add(stands_for[first])
@@ -117,9 +119,7 @@ _MIXING |= {"scatter", "dynamic_update_slice", "convert_element_type", "shift_le
 
 def _note_mixed(equation: Any, key_of: dict[Any, Key], found: Flow, origins: _Origins) -> None:
     numbers = origins.of(equation.invars)
-    mixed = {
-        Key(key_of[each].place, numbers) for each in equation.invars if not hasattr(each, "val") and each in key_of
-    }
+    mixed = {Key(key_of[each].place, numbers) for each in equation.invars if not is_literal(each) and each in key_of}
     if mixed:
         # A variable is one key; what else went into it has done its part.
         first, *others = sorted(mixed)
@@ -130,7 +130,7 @@ def _note_mixed(equation: Any, key_of: dict[Any, Key], found: Flow, origins: _Or
 def _outside(key: Key, equation: Any, key_of: dict[Any, Key], origins: _Origins) -> Key | None:
     """What a key inside the jaxpr that an equation calls is outside of it."""
     variable = equation.invars[key.place]
-    outer = None if hasattr(variable, "val") else key_of.get(variable)
+    outer = None if is_literal(variable) else key_of.get(variable)
     if outer is None:
         return None
     numbers = key.numbers
@@ -153,7 +153,7 @@ class _Origins:
         waiting = [*variables]
         while waiting:
             variable = waiting.pop()
-            if hasattr(variable, "val") or variable in seen:
+            if is_literal(variable) or variable in seen:
                 continue
             seen.add(variable)
             if variable in self._makers:

@@ -100,7 +100,7 @@ def _handed_on(equation: Any, place: int) -> Any:
     """The operand that an eager operation may give back as its output at a place."""
     if equation.primitive.name in KEEPING:
         return equation.invars[place]
-    if equation.primitive.name in ("jit", "pjit"):
+    if equation.primitive.name in JITS:
         return None
     for inner in _called(equation):
         if len(inner.outvars) == len(equation.outvars):
