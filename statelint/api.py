@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from statelint import baseline, config, inputs, rules, suppressions
+from statelint import baseline, config, rules
 from statelint.config import Config
-from statelint.diagnostics import Diagnostic, Location, Severity
+from statelint.diagnostics import Diagnostic, Location
+from statelint.inputs import Comments, Texts
 from statelint.model.trace import ProbeSite, StepTrace
 from statelint.options import Options
 from statelint.probe.declare import Where, caller
@@ -107,9 +108,9 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, ignore: Sequ
         Exception: as `check`.
     """
     __tracebackhide__ = True
-    least = Severity(_settings().fail_on).rank
+    fail_on = _settings().fail_on
     checked = _check("assert_stable", step, state, args, ignore, options)
-    found = [finding for finding in checked if finding.severity.rank >= least]
+    found = [finding for finding in checked if finding.fails(fail_on)]
     if found:
         what = f"{len(found)} finding{'s' if len(found) > 1 else ''} in the state of {_name(step)}:"
         pages = [f"more: statelint rule {code}" for code in sorted({finding.code for finding in found})]
@@ -129,15 +130,10 @@ def _check(
     for name in options:
         if name not in known:
             raise TypeError(f"{caller_name}() got an unexpected keyword argument {name!r}{did_you_mean(name, known)}")
-    settings, texts, names = _settings(), inputs.Texts(()), rules.names()
+    settings, comments = _settings(), Comments(Texts(()))
     scope = Scope(settings, Options(ignore=tuple(ignore)))
-
-    def is_loud(finding: Diagnostic) -> bool:
-        path = finding.location.path
-        comments = suppressions.Ignores(suppressions.read(path, texts.of(path), names), names)
-        return scope.holds(finding) and not comments.silence(finding)
-
-    found = map(scope.weighed, filter(is_loud, rules.in_trace(trace(step, state, *args, **options))))
+    said = filter(scope.holds, rules.in_trace(trace(step, state, *args, **options)))
+    found = [scope.weighed(finding) for finding in said if not comments.silence(finding)]
     return sorted(baseline.load(settings).beyond(found), key=lambda finding: finding.sort_key)
 
 

@@ -116,6 +116,10 @@ class Diagnostic(msgspec.Struct, frozen=True):
     parts: tuple[Diagnostic, ...] = ()
     printed: tuple[str, ...] = ()
 
+    def fails(self, least: str) -> bool:
+        """Whether it fails a run that is failed by findings of this severity and those above."""
+        return self.severity.rank >= Severity(least).rank
+
     @property
     def sort_key(self) -> tuple[Location, str, str]:
         """By place, then by code: the order in which findings are shown."""

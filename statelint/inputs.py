@@ -7,13 +7,15 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from statelint import cache, discovery, reading
+from statelint import cache, discovery, reading, rules, suppressions
 from statelint.config import Config
+from statelint.diagnostics import Diagnostic
 from statelint.options import Options, UsageError
 from statelint.progress import SILENT, Progress
 from statelint.reading import FileReport
 from statelint.source import words
 from statelint.source.text import Text, decode
+from statelint.suppressions import Ignores
 
 
 class Texts:
@@ -34,6 +36,24 @@ class Texts:
 
     def _lines(self, path: str) -> list[str]:
         return [line.rstrip("\n") for line in io.StringIO(self.of(path), newline=None)]
+
+
+class Comments:
+    """The silencing comments of files by their paths; of files that were not read, they are looked for."""
+
+    def __init__(self, texts: Texts, readings: Iterable[FileReport] = ()) -> None:
+        self._texts = texts
+        self._known = {report.path: report.comments for report in readings}
+        self.of = functools.cache(self._of)
+
+    def silence(self, finding: Diagnostic) -> bool:
+        """Whether a comment of its file silences a finding."""
+        return self.of(finding.location.path).silence(finding)
+
+    def _of(self, path: str) -> Ignores:
+        known = self._known.get(path)
+        comments = suppressions.read(path, self._texts.of(path), rules.names()) if known is None else known
+        return Ignores(comments, rules.names())
 
 
 def search(paths: Sequence[str], config: Config) -> discovery.Found:

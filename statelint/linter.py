@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from statelint import baseline, findings, probing, rules, suppressions
+from statelint import baseline, findings, probing, rules
 from statelint.baseline import Baseline
 from statelint.config import Config, shown
 from statelint.diagnostics import Diagnostic, Edit, Location, Related
-from statelint.inputs import Texts, read_files, read_sources
+from statelint.inputs import Comments, Texts, read_files, read_sources
 from statelint.model.trace import LeafTrace, StepTrace
 from statelint.options import Options, UsageError
 from statelint.probing import Declared, Outcome
@@ -23,7 +23,7 @@ from statelint.progress import SILENT, Progress
 from statelint.reading import FileReport
 from statelint.report.base import ProbeReport, Report, RuleText
 from statelint.scope import Scope
-from statelint.suppressions import UNUSED, Ignores
+from statelint.suppressions import UNUSED
 
 if TYPE_CHECKING:
     from statelint.fixing import Editor
@@ -58,7 +58,7 @@ def run(paths: Sequence[str], config: Config, options: Options, progress: Progre
     tenable = findings.unrefuted(seen, _leaves(outcomes, paths_shown))
     merged = findings.confirmed(tenable, filter(scope.holds, traced))
 
-    comments = _Comments(texts, readings)
+    comments = Comments(texts, readings)
     for finding in seen:
         comments.silence(finding)  # a comment on what a probe refutes has its use where no probe runs
     silenced = [finding for finding in merged if comments.silence(finding)]
@@ -100,7 +100,7 @@ def source_findings(
 ) -> list[Diagnostic]:
     """What is to be said of these files, given by path and content, as far as the source shows it."""
     readings = read_sources(files, config, options, progress)
-    scope, comments = Scope(config, options), _Comments(Texts(files), readings)
+    scope, comments = Scope(config, options), Comments(Texts(files), readings)
     seen = (finding for report in readings for finding in report.findings)
     loud = [finding for finding in seen if scope.holds(finding) and not comments.silence(finding)]
     return baseline.load(config).beyond(findings.distinct(loud))
@@ -115,7 +115,7 @@ def run_probes(declared: Sequence[Declared], config: Config, options: Options) -
     held = list(filter(scope.holds, traced))
     files = _readable(sorted({finding.location.path for finding in held}))
     readings = read_sources(files, config, options)
-    comments = _Comments(texts := Texts(files), readings)
+    comments = Comments(texts := Texts(files), readings)
     seen = (each for report in readings for each in report.findings if scope.holds(each))
     merged = findings.dearest(findings.confirmed(seen, held))
     loud = [each for each in merged if each.detector != "source" and not comments.silence(each)]
@@ -200,24 +200,6 @@ class _Paths:
 # --- comments -------------------------------------------------------------------------------------------
 
 
-class _Comments:
-    """The silencing comments of files by their paths; of files that were not read, they are looked for."""
-
-    def __init__(self, texts: Texts, readings: Iterable[FileReport] = ()) -> None:
-        self._texts = texts
-        self._known = {report.path: report.comments for report in readings}
-        self.of = functools.cache(self._of)
-
-    def silence(self, finding: Diagnostic) -> bool:
-        """Whether a comment of its file silences a finding."""
-        return self.of(finding.location.path).silence(finding)
-
-    def _of(self, path: str) -> Ignores:
-        known = self._known.get(path)
-        comments = suppressions.read(path, self._texts.of(path), rules.names()) if known is None else known
-        return Ignores(comments, rules.names())
-
-
 class _Probed:
     """Where a probe's silence means something: not where one failed, and nowhere when all did or one did not run."""
 
@@ -229,7 +211,7 @@ class _Probed:
         return self._some and path not in self._failed
 
 
-def _unused(readings: Iterable[FileReport], comments: _Comments, scope: Scope, probed: _Probed) -> Iterator[Diagnostic]:
+def _unused(readings: Iterable[FileReport], comments: Comments, scope: Scope, probed: _Probed) -> Iterator[Diagnostic]:
     """What SL901 says of the linted files."""
     modules = {code: module for code, module in rules.load().items() if code != UNUSED}
     default = {code for code, module in modules.items() if module.rule.default}

@@ -147,11 +147,8 @@ class ProbeItem(pytest.Item):
 
     def runtest(self) -> None:
         """Fail with what is found."""
-        from statelint.diagnostics import Severity
-
-        report = self.plugin.report(self)
-        least = Severity(self.plugin.config.fail_on).rank
-        found = [finding for finding in report.diagnostics if self._is_own(finding) and finding.severity.rank >= least]
+        report, fail_on = self.plugin.report(self), self.plugin.config.fail_on
+        found = [finding for finding in report.diagnostics if self._is_own(finding) and finding.fails(fail_on)]
         if found:
             raise Found(_text(found, report))
 

@@ -251,5 +251,4 @@ def _say_baseline(settings: Config) -> None:
 
 
 def _exit_code(report: Report, fail_on: str) -> int:
-    least = Severity(fail_on).rank
-    return FOUND if any(finding.severity.rank >= least for finding in report.diagnostics) else CLEAN
+    return FOUND if any(finding.fails(fail_on) for finding in report.diagnostics) else CLEAN
