@@ -17,8 +17,11 @@ from statelint.cli.common import (
     check_folder,
     color_option,
     compile_option,
+    config_option,
     file_option,
+    isolated_option,
     no_cache_option,
+    python_option,
     rules_option,
 )
 from statelint.cli.printed import say_printed, verbose_option
@@ -65,7 +68,7 @@ SECTIONS = {
     "--stdin-filename", text="Lint standard input as if it stood in FILE, without probes; --fix prints it fixed."
 )
 @click.option("--no-probe", is_flag=True, help="Read the source only: run no code of the project.")
-@file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
+@python_option
 @click.option(
     "--restore",
     type=click.Choice(["orbax", "flax"]),
@@ -73,8 +76,8 @@ SECTIONS = {
 )
 @compile_option
 @click.option("--measure", is_flag=True, help="Run the steps of probes for real, and report what they compile.")
-@file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
-@click.option("--isolated", is_flag=True, help="Read no configuration.")
+@config_option
+@isolated_option
 @no_cache_option
 @cache_dir_option("Keep what was found out here, not in .statelint_cache beside the configuration.")
 @click.option(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from statelint import cache, config, rules
-from statelint.cli.common import CLEAN, cache_dir_option, check_combination, check_folder, file_option
+from statelint.cli.common import (
+    CLEAN,
+    cache_dir_option,
+    check_combination,
+    check_folder,
+    config_option,
+    isolated_option,
+)
 from statelint.cli.terminal import put
 from statelint.config import shown
 from statelint.options import UsageError
@@ -13,8 +20,8 @@ from statelint.options import UsageError
 
 @click.command("clean")
 @cache_dir_option("Delete the caches in this folder, not .statelint_cache beside the configuration.")
-@file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
-@click.option("--isolated", is_flag=True, help="Read no configuration.")
+@config_option
+@isolated_option
 def command(cache_dir: str | None, config_file: str | None, isolated: bool) -> int:
     """Delete what earlier runs kept: the caches, and nothing else."""
     check_combination({"--config": config_file is not None, "--isolated": isolated})

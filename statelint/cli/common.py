@@ -96,6 +96,11 @@ color_option = click.option(
 )
 
 
+config_option = file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
+isolated_option = click.option("--isolated", is_flag=True, help="Read no configuration.")
+python_option = file_option(
+    "--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON"
+)
 compile_option = click.option(
     "--compile", is_flag=True, help="Compile the steps of probes: XLA says where leaves go, and what donation saves."
 )

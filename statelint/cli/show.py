@@ -16,8 +16,10 @@ from statelint.cli.common import (
     check_folder,
     color_option,
     compile_option,
-    file_option,
+    config_option,
+    isolated_option,
     no_cache_option,
+    python_option,
 )
 from statelint.cli.printed import say_printed, verbose_option
 from statelint.cli.terminal import colours, put
@@ -32,10 +34,10 @@ from statelint.report import state, state_json
     "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The form."
 )
 @click.option("--all", "everything", is_flag=True, help="Show each leaf, also where many are alike.")
-@file_option("--python", text="The interpreter to run probes under, which must have jax.", metavar="PYTHON")
+@python_option
 @compile_option
-@file_option("--config", "config_file", text="Read this file in place of the nearest pyproject.toml.")
-@click.option("--isolated", is_flag=True, help="Read no configuration.")
+@config_option
+@isolated_option
 @no_cache_option
 @cache_dir_option("Keep what was found out here, not in .statelint_cache beside the configuration.")
 @verbose_option

@@ -18,7 +18,7 @@ from typing import IO, Any
 import msgspec
 
 from statelint.diagnostics import Location
-from statelint.probe import processes
+from statelint.probe import frames, processes
 
 WORKER = Path(__file__).with_name("worker.py")
 FLOOD = 64 * 2**20
@@ -174,8 +174,8 @@ class Child:
         if self._drain.is_alive():
             self._drain.join(0.2)
         *_, order, stack = ["", *_STACK.split(_text(self._tail))]
-        frames = [(match["path"], int(match["line"])) for match in _FRAME.finditer(stack)]
-        inside = [place for place in frames if _is_below(place[0], self.root)]
+        places = [(match["path"], int(match["line"])) for match in _FRAME.finditer(stack)]
+        inside = [place for place in places if _is_below(place[0], self.root)]
         return Location(*inside[-1 if order == "last" else 0]) if inside else None
 
     def last_words(self) -> str:
@@ -216,4 +216,4 @@ def _environment(env: Mapping[str, str]) -> dict[str, str]:
 
 def _is_below(path: str, root: str) -> bool:
     folder = os.path.join(os.path.realpath(root), "")
-    return os.path.realpath(path).startswith(folder) and not re.search(r"[/\\](?:site|dist)-packages[/\\]", path)
+    return os.path.realpath(path).startswith(folder) and not frames.is_installed(path)

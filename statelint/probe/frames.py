@@ -20,12 +20,16 @@ _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
 _SUMMARY = re.compile(r"(?P<path>.+?):(?P<line>\d+)(?::(?P<column>\d+))? \((?P<function>.*)\)")
 
 
+def is_installed(path: str) -> bool:
+    """Whether a file is one of an installed package."""
+    return _INSTALLED.search(path) is not None
+
+
 @functools.cache
 def is_users(path: str) -> bool:
     """Whether a file is the user's own: not of Python, of an installed package, or of statelint."""
     path = os.path.abspath(path)
-    installed = _INSTALLED.search(path)
-    return os.path.isfile(path) and not installed and not path.startswith((*_STDLIB, os.path.join(_OURS, "")))
+    return os.path.isfile(path) and not is_installed(path) and not path.startswith((*_STDLIB, os.path.join(_OURS, "")))
 
 
 def is_ours(path: str) -> bool:
@@ -68,7 +72,7 @@ def of_operation(source_info: Any) -> list[Place]:
 def of_library(source_info: Any) -> Place | None:
     """The innermost frame of a traced operation, when it is a library's."""
     innermost = next(iter(_frames(source_info)), None)
-    is_library = innermost and _INSTALLED.search(innermost["path"]) and os.path.isfile(innermost["path"])
+    is_library = innermost and is_installed(innermost["path"]) and os.path.isfile(innermost["path"])
     return _place(innermost) if innermost and is_library else None
 
 

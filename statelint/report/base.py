@@ -93,6 +93,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         """How many probes ran and could not be traced."""
         return sum(probe.executables is None for probe in self.probes)
 
+    @property
+    def left(self) -> str:
+        """What is to be said of the probes that were not to run."""
+        return "of other files not run" if self.elsewhere else "not run"
+
     def fixable(self, *, safe: bool) -> int:
         """How many findings have a fix of this kind that `--fix` makes."""
         fixes = [finding.fix for finding in self.diagnostics if finding.fix is not None]
@@ -239,7 +244,7 @@ def _besides(report: Report) -> str:
             (report.unparsed, "file", "not parsed"),
             (report.screened, "file", "without JAX not parsed"),
             (report.probes_failed, "probe", "failed"),
-            (report.probes_left, "probe", "of other files not run" if report.elsewhere else "not run"),
+            (report.probes_left, "probe", report.left),
             (report.hidden, "finding", "hidden by the baseline"),
         )
         if number

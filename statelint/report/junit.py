@@ -71,7 +71,7 @@ def _probes(root: Element, report: Report) -> None:
         if probe.executables is None:
             SubElement(case, "skipped", message="not checked: it could not be traced")
     if report.probes_left:
-        message = f"{counted(report.probes_left, 'probe')}{' of other files' * report.elsewhere} not run"
+        message = f"{counted(report.probes_left, 'probe')} {report.left}"
         SubElement(SubElement(suite, "testcase", classname="probes", name="other probes"), "skipped", message=message)
 
 
