@@ -36,6 +36,8 @@ def trace(
 ) -> StepTrace:
     """Trace a step abstractly: nothing is compiled and nothing allocated, unless it is asked for.
 
+    A small state is made for real where its trace leaves open where leaves land, or which of them share a buffer.
+
     What is a counter and what a state say the names of the nearest pyproject.toml to the caller's file.
 
     Args:

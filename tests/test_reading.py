@@ -311,8 +311,11 @@ def test_many_files_without_jax_are_not_parsed_and_counted(run: Run) -> None:
     assert run.capsys.readouterr().out.splitlines()[-1] == (
         "1 error in 3 files (1 file not parsed, 2 files without JAX not parsed)"
     )
+    (run.folder / "b.py").unlink()
+    assert main(["--no-probe"]) == 0
+    assert run.capsys.readouterr().out == "Nothing found in 2 files (2 files without JAX not parsed)\n"
     (run.folder / "long.py").unlink()
-    assert [each["path"] for each in run()] == ["a.py", "b.py"]
+    assert [each["path"] for each in run()] == ["a.py"]
 
 
 # --- killed runs ----------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The step, traced abstractly to the fixed point of its call keys.
 
-Nothing is compiled and nothing allocated. The step is wrapped in a function of flat leaves that builds the
-state from tracers, as jit does, so that a class that validates is met as jit meets it; what comes out is
-flattened inside the trace and carried to the next call as avals and a treedef, until a call key repeats.
+Nothing is compiled and, but for a small state of which `build` must know more, nothing allocated. The step is
+wrapped in a function of flat leaves that builds the state from tracers, as jit does, so that a class that validates
+is met as jit meets it; what comes out is flattened inside the trace and carried to the next call as avals and a
+treedef, until a call key repeats.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def summary(report: Report, look: Look) -> str:
     if not report.diagnostics:
         if not report.files and not report.probes:
             return f"Nothing to check: no Python files{besides}"
-        if report.unparsed or report.probes_failed:
+        if report.unparsed or report.screened or report.probes_failed:
             return f"Nothing found in {', '.join(scope)}{besides}"
         verdict = "Nothing new:" if report.hidden else "All clean:"
         return f"{look.paint(verdict, 'good')} {', '.join(scope)} checked{besides}"
