@@ -19,6 +19,7 @@ import msgspec
 
 from statelint import __version__, files
 from statelint.files import digest
+from statelint.files import place as place_of
 
 FOLDER = ".statelint_cache"
 """Where caches stand when nobody says otherwise: beside the configuration."""
@@ -91,12 +92,12 @@ class Cache(Generic[Found]):
         if self._file is None:
             return {}
         given = dict(about)
-        self._contents.update((_place(name), digest(data)) for name, data in given.items())
+        self._contents.update((place_of(name), digest(data)) for name, data in given.items())
         entries = {name: self._sheet.entries[name] for name in given if name in self._sheet.entries}
-        newest = self._newest(_place(name) for name in entries)
+        newest = self._newest(place_of(name) for name in entries)
         known: dict[str, Found] = {}
         for name, entry in entries.items():
-            if newest[_place(name)] <= entry.turn:
+            if newest[place_of(name)] <= entry.turn:
                 with contextlib.suppress(msgspec.MsgspecError):
                     known[name] = self._decoder.decode(entry.found)
         return known
@@ -112,7 +113,7 @@ class Cache(Generic[Found]):
         """
         if self._file is None or not found:
             return
-        self._contents.update((_place(path), content) for path, content in read.items())
+        self._contents.update((place_of(path), content) for path, content in read.items())
         with contextlib.suppress(UnicodeEncodeError):  # a file's name need not be text
             self._learn(found, looked_at)
             _write(self._file, self._sheet)
@@ -120,8 +121,8 @@ class Cache(Generic[Found]):
     def _learn(self, found: Mapping[str, Found], looked_at: Mapping[str, Collection[str]]) -> None:
         sheet = self._sheet
         sheet.turn += 1
-        reasons = {_place(path): sorted(set(map(_place, places))) for path, places in looked_at.items()}
-        leaves = {_place(name) for name in found}.union(*reasons.values()).difference(reasons)
+        reasons = {place_of(path): sorted(set(map(place_of, places))) for path, places in looked_at.items()}
+        leaves = {place_of(name) for name in found}.union(*reasons.values()).difference(reasons)
         for place in (*reasons, *leaves):
             sheet.nodes[place] = self._node(place, reasons.get(place, ()))
         sheet.entries.update((name, Entry(sheet.turn, msgspec.msgpack.encode(each))) for name, each in found.items())
@@ -176,13 +177,8 @@ class Cache(Generic[Found]):
         self._sheet.entries = {
             name: entry for name, entry in entries.items() if name in found or os.path.exists(name.partition(BEYOND)[0])
         }
-        reached = self._reached(map(_place, self._sheet.entries))
+        reached = self._reached(map(place_of, self._sheet.entries))
         self._sheet.nodes = {place: node for place, node in self._sheet.nodes.items() if place in reached}
-
-
-def _place(path: str) -> str:
-    """A path from the root, which may lead over links, so that nothing of it can be left out."""
-    return os.path.join(os.getcwd(), path.removeprefix(f".{os.sep}"))
 
 
 def _content(place: str) -> bytes | None:

@@ -11,6 +11,11 @@ import shutil
 import tempfile
 
 
+def place(path: str) -> str:
+    """A path from the root, which may lead over links, so that nothing of it can be left out."""
+    return os.path.join(os.getcwd(), path.removeprefix(f".{os.sep}"))
+
+
 def write(path: str, data: bytes) -> None:
     """Put these bytes in the place of a file, at once and with its mode; of a link, in that of what it leads to.
 

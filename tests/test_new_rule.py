@@ -38,7 +38,16 @@ def run(tree: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def make_rule(tree: Path, code: str, name: str) -> subprocess.CompletedProcess[str]:
-    return run(tree, "make", "--silent", f"PYTHON={sys.executable}", "rule", f"CODE={code}", f"NAME={name}")
+    return run(
+        tree,
+        "make",
+        "--silent",
+        "--no-print-directory",
+        f"PYTHON={sys.executable}",
+        "rule",
+        f"CODE={code}",
+        f"NAME={name}",
+    )
 
 
 def test_the_page_is_true(tree: Path) -> None:

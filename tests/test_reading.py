@@ -105,6 +105,14 @@ def test_a_class_that_another_file_defines(run: Run) -> None:
     run()
 
 
+def test_a_class_that_comes_to_be_of_jax(run: Run) -> None:
+    (run.folder / "a.py").write_text(STATE.format(field="step").replace("import jax\n", "").replace("jax.", ""))
+    (run.folder / "b.py").write_text(BUILDS.format(module="a"))
+    assert codes(run()) == []
+    (run.folder / "a.py").write_text(STATE.format(field="step"))
+    assert codes(run()) == [("b.py", "SL101", "step")]
+
+
 def test_a_module_that_comes_to_stand_before_another(run: Run) -> None:
     (run.folder / "src").mkdir()
     (run.folder / "src" / "states.py").write_text(STATE.format(field="step"))

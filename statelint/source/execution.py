@@ -13,7 +13,7 @@ import msgspec
 
 from statelint.source.expressions import Expressions
 from statelint.source.outline import Outline
-from statelint.source.symbols import UNKNOWN, Function, Given, Value, join
+from statelint.source.symbols import UNKNOWN, Environment, Function, Given, Value, join
 from statelint.source.terms import dotted
 from statelint.source.walking import WITH_NAMES, walk
 
@@ -31,7 +31,7 @@ class Frame(msgspec.Struct):
         returns: what was returned so far, with the keys used up to there.
     """
 
-    names: dict[str, Value]
+    names: Environment
     cls: str = ""
     depth: int = 0
     used: dict[str, ast.expr] = {}
@@ -41,7 +41,8 @@ class Frame(msgspec.Struct):
 
     def branch(self) -> Frame:
         """A copy that goes its own way but returns to the same caller."""
-        return Frame(dict(self.names), self.cls, self.depth, dict(self.used), list(self.fixed), self.returns)
+        names = Environment(dict(self.names.own), self.names.outer)
+        return Frame(names, self.cls, self.depth, dict(self.used), list(self.fixed), self.returns)
 
 
 class Returned(msgspec.Struct, frozen=True):
@@ -65,11 +66,13 @@ class Execution:
         expressions.enter = self.enter
         self.watch: Watch | None = None
         self.touched: dict[ast.stmt, frozenset[str]] = {}
+        self.is_whole = False
+        self.known: dict[object, list[Returned]] = {}
 
     def run(self, function: Function, given: dict[str, Value], depth: int = 0) -> Frame:
         """Run a function to its end, given some of its parameters."""
-        names = {**function.around, **dict.fromkeys(parameter_names(function.node), UNKNOWN), **given}
-        frame = Frame(names, function.cls, depth)
+        own: dict[str, Value | None] = {**dict.fromkeys(parameter_names(function.node), UNKNOWN), **given}
+        frame = Frame(Environment(own, function.around), function.cls, depth)
         if isinstance(function.node, ast.Lambda):
             value = self.expressions.evaluate(function.node.body, frame)
             frame.returns.append(Returned(value, frame.used, tuple(frame.fixed)))
@@ -83,11 +86,21 @@ class Execution:
             return UNKNOWN
         positions = parameter_names(function.node)[function.bound :]
         parameters = {**dict(zip(positions, given.values, strict=False)), **given.words}
-        returns = self.run(function, parameters, frame.depth + 1).returns
+        returns = self._returns(function, parameters, frame.depth + 1)
         for each in returns:
             frame.used.update(each.used)
             frame.fixed.extend(each.fixed)
         return returns[0].value if len(returns) == 1 else UNKNOWN
+
+    def _returns(self, function: Function, given: dict[str, Value], depth: int) -> list[Returned]:
+        """What a function returns; helpers that are given nothing of note return the same again."""
+        plain = [(name, value.plainly) for name, value in given.items()]
+        if not self.is_whole or function.around is not self.expressions.top or any(not each for _, each in plain):
+            return self.run(function, given, depth).returns
+        key = (function.node, function.cls, depth, self.watch is not None, *plain)
+        if key not in self.known:
+            self.known[key] = self.run(function, given, depth).returns
+        return self.known[key]
 
     # Statements.
 
@@ -101,9 +114,9 @@ class Execution:
     def _statement(self, node: ast.stmt, frame: Frame) -> None:
         match node:
             case ast.FunctionDef():
-                frame.names[node.name] = self.expressions.function(node, frame)
+                frame.names.own[node.name] = self.expressions.function(node, frame)
             case ast.ClassDef():
-                frame.names.pop(node.name, None)
+                frame.names.own[node.name] = None
             case ast.Return():
                 value = UNKNOWN if node.value is None else self.expressions.evaluate(node.value, frame)
                 if node.value is not None:
@@ -142,11 +155,9 @@ class Execution:
             frame.ended = True
             return
         left, right = going[0], going[-1]
-        frame.names.clear()
-        for name, value in left.names.items():
-            twin = right.names.get(name)
-            if twin is not None:
-                frame.names[name] = value if value is twin else join(value, twin)
+        joined = dict(_joined(left.names, right.names))
+        frame.names.own.clear()
+        frame.names.own.update(joined)
         frame.used = {**left.used, **right.used} if left.used.keys() == right.used.keys() else {}
         frame.fixed = left.fixed
 
@@ -157,10 +168,10 @@ class Execution:
                 if isinstance(each, ast.Assign):
                     self.watch(each, frame)
         touched = self._touched(node)
-        frame.names.update(dict.fromkeys(touched, UNKNOWN))
+        frame.names.own.update(dict.fromkeys(touched, UNKNOWN))
         for body in _bodies(node):
             self.block(body, frame.branch())
-        frame.names.update(dict.fromkeys(touched, UNKNOWN))
+        frame.names.own.update(dict.fromkeys(touched, UNKNOWN))
 
     def _touched(self, node: ast.stmt) -> frozenset[str]:
         if node not in self.touched:
@@ -184,7 +195,7 @@ class Execution:
     def _bind(self, target: ast.expr, value: Value, frame: Frame) -> None:
         match target:
             case ast.Name(id=name):
-                frame.names[name] = value
+                frame.names.own[name] = value
             case ast.Tuple(elts=elements) | ast.List(elts=elements):
                 for at, element in enumerate(elements):
                     self._bind(element, value.get(f"[{at}]"), frame)
@@ -192,9 +203,9 @@ class Execution:
                 self._bind(inner, UNKNOWN, frame)
             case ast.Attribute() | ast.Subscript():
                 root, steps = self._steps(target)
-                if root in frame.names:
-                    whole = frame.names[root]
-                    frame.names[root] = UNKNOWN if None in steps else whole.put([s for s in steps if s], value)
+                whole = frame.names.get(root)
+                if whole is not None:
+                    frame.names.own[root] = UNKNOWN if None in steps else whole.put([s for s in steps if s], value)
 
     def _steps(self, target: ast.expr) -> tuple[str, list[str | None]]:
         """The name at the root of a target, and the steps from it; None for a step that is computed."""
@@ -211,6 +222,14 @@ class Execution:
                     return "", []
             target = inner
         return target.id, steps[::-1]
+
+
+def _joined(left: Environment, right: Environment) -> Iterator[tuple[str, Value | None]]:
+    """What own names stand for where one of two ways was taken."""
+    for name in {**left.own, **right.own}:
+        value, twin = left.get(name), right.get(name)
+        if value is not None and twin is not None:
+            yield name, value if value is twin else join(value, twin)
 
 
 _SETTERS = ("setattr", "object.__setattr__")

@@ -12,7 +12,7 @@ from statelint.source import arrays, flavours
 from statelint.source.index import Index
 from statelint.source.outline import Outline
 from statelint.source.results import dtype_named, result
-from statelint.source.symbols import UNKNOWN, Dtype, Function, Given, Value, container, join, named
+from statelint.source.symbols import UNKNOWN, Dtype, Environment, Function, Given, Value, container, join, named
 from statelint.source.terms import dotted, is_class_name
 from statelint.source.walking import WITH_NAMES, below
 
@@ -32,10 +32,10 @@ class Expressions:
         self.outline = outline
         self.index = index
         self.enter: Enter | None = None
-        self.top: dict[str, Value] = {}
+        self.top = Environment()
         self.makers: frozenset[str] = frozenset()
         self.watch: Watch | None = None
-        self._around: list[dict[str, Value]] = []
+        self._around: list[Environment] = []
 
     def absolute(self, node: ast.expr, frame: Frame) -> str:
         """The dotted name from the root; empty when it starts at a local value."""
@@ -55,7 +55,7 @@ class Expressions:
         Such circles would keep the trees of all files until the garbage collector runs, if it does.
         """
         for names in self._around:
-            names.clear()
+            names.own.clear()
         self._around, self.enter, self.watch = [], None, None
 
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
@@ -72,7 +72,7 @@ class Expressions:
         )
 
     def _name(self, node: ast.Name, frame: Frame) -> Value:
-        return frame.names.get(node.id, UNKNOWN)
+        return frame.names.get(node.id) or UNKNOWN
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> Value:
         if node.attr in _CONSTANT_ATTRIBUTES and self.absolute(node, frame) in arrays.CONSTANTS:
@@ -98,7 +98,7 @@ class Expressions:
 
     def _walrus(self, node: ast.NamedExpr, frame: Frame) -> Value:
         value = self.evaluate(node.value, frame)
-        frame.names[node.target.id] = value
+        frame.names.own[node.target.id] = value
         return value
 
     def _comprehension(self, node: ast.expr, frame: Frame) -> Value:
@@ -212,7 +212,8 @@ class Expressions:
         """A call of a function of this file."""
         function = None
         if isinstance(node.func, ast.Name):
-            function = frame.names.get(node.func.id, UNKNOWN).function
+            called = frame.names.get(node.func.id)
+            function = called.function if called is not None else None
         elif isinstance(node.func, ast.Attribute) and frame.cls and dotted(node.func.value) in ("self", "cls"):
             method = self.outline.defined.get(f"{frame.cls}.{node.func.attr}")
             if method is not None:
@@ -294,7 +295,7 @@ class Expressions:
         """Containers made of containers."""
         values = given.values
         first = values[0] if len(values) == 1 else None
-        if name == "dict" and "dict" not in frame.names:
+        if name == "dict" and frame.names.get("dict") is None:
             words = {named(word): value for word, value in given.words.items()}
             added = Value("dict", items=words, closed=not given.unpacked)
             base = first if first is not None else Value("dict", closed=not values)

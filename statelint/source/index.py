@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from statelint.files import place
 from statelint.model.names import Names
 from statelint.model.source import StateClass
 from statelint.source import arrays, flavours
@@ -46,14 +47,14 @@ def _package(folder: Path) -> Home:
 class Search(msgspec.Struct, frozen=True):
     """The file of a module, and the places where it was looked for, up to that file."""
 
-    found: Path | None
+    found: str | None
     places: tuple[str, ...]
 
 
 class Origin(msgspec.Struct, frozen=True):
     """Where a dotted name comes from: the file of the module that it starts with, and its name there."""
 
-    found: Path | None
+    found: str | None
     rest: str
     places: frozenset[str]
 
@@ -68,7 +69,7 @@ class Index:
         looked_at: by the path of a file the places, with a file there or none, at which its names were looked for.
     """
 
-    def __init__(self, names: Names, load: Callable[[Path], Outline | None]) -> None:
+    def __init__(self, names: Names, load: Callable[[str], Outline | None]) -> None:
         self.names = names
         self.looked_at: dict[str, set[str]] = {}
         self._load = load
@@ -159,19 +160,20 @@ class Index:
 
     # Modules to files.
 
-    def home(self, path: Path) -> Home:
+    def home(self, path: str) -> Home:
         """Where a file stands."""
-        around = self._package(str(path))
-        if path.stem == "__init__":
+        around = self._package(path)
+        stem = Path(path).stem
+        if stem == "__init__":
             return around
-        module = f"{around.module}.{path.stem}" if around.module else path.stem
+        module = f"{around.module}.{stem}" if around.module else stem
         return msgspec.structs.replace(around, module=module, is_package=False)
 
     def _package(self, path: str) -> Home:
         """The package that a file is in, asked for once a folder."""
         folder = os.path.dirname(path)
         if folder not in self._packages:
-            found = _package(Path(folder).absolute())
+            found = _package(Path(place(folder)))
             if found.root not in self._roots:
                 self._climb(found.root)
             self._packages[folder] = msgspec.structs.replace(found, looked_at=(*found.looked_at, str(found.root)))
@@ -204,7 +206,7 @@ class Index:
                 for path in (f"{root}{os.sep}{relative}.py", os.path.join(root, relative, "__init__.py")):
                     if found is None:
                         places.append(path)
-                        found = Path(path) if os.path.isfile(path) else None
+                        found = path if os.path.isfile(path) else None
             self._files[key] = Search(found, tuple(places))
         return self._files[key]
 

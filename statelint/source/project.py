@@ -12,16 +12,17 @@ from pathlib import Path
 import msgspec
 
 from statelint.diagnostics import Location
-from statelint.files import digest
+from statelint.files import digest, place
 from statelint.model.names import Names
 from statelint.model.source import SyntaxFault
 from statelint.model.trace import ProbeSite
 from statelint.source import callsites, plain, reader, registrations, restores, turns
 from statelint.source.drawing import draw
+from statelint.source.flavours import NAMED_TUPLE
 from statelint.source.index import Index
 from statelint.source.outline import TOO_DEEP, Hint, Outline, with_those_around
 from statelint.source.text import Text, decode, is_text
-from statelint.source.words import matters, may_restore, mentions_jax
+from statelint.source.words import may_restore, mentions_jax, states_built, states_defined
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -57,27 +58,48 @@ class Project:
         self.names = names
         self.index = Index(names, self._outline)
         self.read_besides: dict[str, bytes] = {}
-        self._given: dict[Path, tuple[str, bytes]] = {}
+        self._given: dict[str, tuple[str, bytes]] = {}
         self._screen = screen
-        self._outlines: dict[Path, Outline | SyntaxFault] = {}
-        self._awaited: set[Path] = set()
+        self._outlines: dict[str, Outline | SyntaxFault] = {}
+        self._awaited: set[str] = set()
         self._give(given)
 
     def read(self, files: Sequence[tuple[str, bytes]]) -> Iterator[Reading]:
         """Read these files, given by path and content, one by one."""
         self._give(files)
-        self._awaited = {Path(path).absolute() for path, _ in files}
+        self._awaited = {place(path) for path, _ in files}
         for path, data in files:
-            yield self._read(path, data) if matters(data) else _passed_by(path, data, screen=self._screen)
+            yield self._read(path, data) if self._matters(path, data) else _passed_by(path, data, screen=self._screen)
+
+    def _matters(self, path: str, data: bytes) -> bool:
+        """Whether a rule may have something to say of a file."""
+        return mentions_jax(data) or any(self._may_be_of_jax(name, path) for name in states_built(data))
+
+    def _may_be_of_jax(self, name: bytes, path: str) -> bool:
+        """Whether JAX may know a class that this file calls: not one that is defined where nothing is said of JAX."""
+        definers = self._definers.get(name)
+        if definers is None:
+            return True
+        self.index.looked_at.setdefault(path, set()).update(definers)
+        return any(definers.values())
+
+    @functools.cached_property
+    def _definers(self) -> dict[bytes, dict[str, bool]]:
+        """By the names of classes the files that define them, and whether those say something of JAX."""
+        found: dict[bytes, dict[str, bool]] = {}
+        for path, data in self._given.values():
+            for name in states_defined(data):
+                found.setdefault(name, {})[path] = mentions_jax(data)
+        return found
 
     def _give(self, files: Sequence[tuple[str, bytes]]) -> None:
-        self._given.update((Path(path).absolute(), (path, data)) for path, data in files)
+        self._given.update((place(path), (path, data)) for path, data in files)
 
     def _read(self, path: str, data: bytes) -> Reading:
         text = decode(path, data)
         if isinstance(text, SyntaxFault):
             return Reading(path, None, (text,))
-        outline = self._drawn(Path(path).absolute(), text, whole=True)
+        outline = self._drawn(place(path), text, whole=True)
         if isinstance(outline, SyntaxFault):
             return Reading(path, text.content, (outline,))
         try:
@@ -89,8 +111,14 @@ class Project:
         return Reading(path, text.content, parts, tuple(outline.probes) if says else ())
 
     def _builds(self, outline: Outline, hint: Hint) -> bool:
-        """A class that is named like a state is called there, and another file shows that it is one."""
-        return hint.call.removesuffix(".create").endswith("State") and self._tells(outline, hint)
+        """A class that is named like a state is called there, and another file shows that JAX knows it."""
+        name = hint.call.removesuffix(".create")
+        known = self.index.known(outline, name, hint.scope) if name.endswith("State") else None
+        return known is not None and (known.cls.flavour != NAMED_TUPLE.name or self._is_about_jax(known.cls.at.path))
+
+    def _is_about_jax(self, path: str) -> bool:
+        text = self._content(place(path))
+        return text is not None and mentions_jax(text.content.encode(errors="replace"))
 
     def _parts(self, outline: Outline) -> Iterator[object]:
         yield from self.index.classes(outline)
@@ -123,7 +151,7 @@ class Project:
 
     # Outlines, of the given files and of those that they import.
 
-    def _outline(self, path: Path) -> Outline | None:
+    def _outline(self, path: str) -> Outline | None:
         if path not in self._outlines:
             text = self._content(path)
             if text is None:
@@ -134,19 +162,19 @@ class Project:
             found.forget()
         return found if isinstance(found, Outline) else None
 
-    def _content(self, path: Path) -> Text | None:
+    def _content(self, path: str) -> Text | None:
         if path in self._given:
             text = decode(*self._given[path])
         else:
             try:
-                data = path.read_bytes()
+                data = Path(path).read_bytes()
             except OSError:
                 return None
-            self.read_besides[str(path)] = digest(data)
-            text = decode(str(path), data)
+            self.read_besides[path] = digest(data)
+            text = decode(path, data)
         return text if isinstance(text, Text) else None
 
-    def _drawn(self, path: Path, text: Text, *, whole: bool) -> Outline | SyntaxFault:
+    def _drawn(self, path: str, text: Text, *, whole: bool) -> Outline | SyntaxFault:
         """The outline of a file; the ``whole`` one has its tree."""
         found = self._outlines.get(path)
         if found is None or (whole and isinstance(found, Outline) and found.forgotten):
@@ -156,7 +184,7 @@ class Project:
     def _tree(self, text: Text) -> ast.Module | SyntaxFault:
         return parse(text)
 
-    def _draw(self, path: Path, text: Text, *, whole: bool) -> Outline | SyntaxFault:
+    def _draw(self, path: str, text: Text, *, whole: bool) -> Outline | SyntaxFault:
         tree = self._tree(text)
         if isinstance(tree, SyntaxFault):
             return tree

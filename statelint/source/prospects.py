@@ -6,7 +6,7 @@ Nothing comes of running a function that runs no loop, defines no step and hands
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ import msgspec
 from statelint.model.names import CARRIES, Names, is_init, is_step
 from statelint.source import flavours
 from statelint.source.outline import Outline
-from statelint.source.symbols import Function, Value
+from statelint.source.symbols import Environment, Function, Value
 from statelint.source.terms import dotted
 from statelint.source.walking import FIELDS, WITH_NAMES, below
 
@@ -38,10 +38,12 @@ class _Mentions(msgspec.Struct, frozen=True):
 
     Attributes:
         kept: names, and lambdas, that are neither called nor given to a call.
+        beside: names, and lambdas, that may stand in a tuple.
         inner: functions that are defined in it.
     """
 
     kept: set[str]
+    beside: set[str]
     calls: list[_Call]
     inner: dict[str, ast.FunctionDef]
 
@@ -50,7 +52,7 @@ class _View(msgspec.Struct, frozen=True):
     """A function, and what its names stand for."""
 
     node: ast.FunctionDef | ast.Lambda
-    around: Mapping[str, Value]
+    around: Environment
     cls: str
     local: Mapping[str, ast.FunctionDef]
 
@@ -61,9 +63,12 @@ class _View(msgspec.Struct, frozen=True):
         value = self.around.get(name)
         return _view(value.function) if value is not None and value.function is not None else None
 
-    def holds(self, name: str) -> bool:
-        """Whether it stands for a function, or for something with one in it."""
-        return name == _LAMBDA or name in self.local or (name in self.around and _holds(self.around[name]))
+    def holds(self, name: str, suits: Callable[[str], bool] = lambda name: True) -> bool:
+        """Whether it stands for a function whose name suits, or for something with one in it."""
+        if name == _LAMBDA or name in self.local:
+            return suits(name)
+        value = self.around.get(name)
+        return value is not None and _holds(value, suits)
 
 
 def _view(function: Function) -> _View:
@@ -99,7 +104,9 @@ class Prospects:
     def _tells(self, mentions: _Mentions, view: _View) -> bool:
         if any(self._may_step(node, mentions.inner) for node in mentions.inner.values()):
             return True
-        if any(view.holds(name) for name in mentions.kept):
+        if any(view.holds(name) for name in mentions.beside):
+            return True
+        if any(view.holds(name, self._is_stepped) for name in mentions.kept):
             return True
         return any(self._pairs(call, view) for call in mentions.calls)
 
@@ -119,10 +126,14 @@ class Prospects:
             return True
         called = self._called(call, view)
         if called is not None or call.last in _JITS:
-            is_step_here = called is not None and (is_step(_name(called)) or _name(called) in self.outline.jitted)
-            return (call.is_turn and is_step_here) or any(view.holds(name) for name in call.given)
+            is_step_here = called is not None and self._is_stepped(_name(called))
+            return (call.is_turn and is_step_here) or any(view.holds(name, self._is_stepped) for name in call.given)
         names = [_name(function) for each in call.given if (function := view.function(each)) is not None]
         return any(map(is_step, names)) and any(map(is_init, names))
+
+    def _is_stepped(self, name: str) -> bool:
+        """What is called so may be run again and again with what it gives."""
+        return is_step(name) or name in self.outline.jitted
 
     def _reached(self, mentions: _Mentions, view: _View) -> Iterator[_View]:
         yield from (_View(node, view.around, view.cls, view.local) for node in mentions.inner.values())
@@ -143,12 +154,14 @@ def _name(view: _View) -> str:
     return _LAMBDA if isinstance(view.node, ast.Lambda) else view.node.name
 
 
-def _holds(value: Value) -> bool:
-    return value.function is not None or any(_holds(item) for item in value.items.values())
+def _holds(value: Value, suits: Callable[[str], bool]) -> bool:
+    if value.function is not None:
+        return suits(value.function.name)
+    return any(_holds(item, suits) for item in value.items.values())
 
 
 def _mentions(node: ast.FunctionDef | ast.Lambda) -> _Mentions:
-    found = _Mentions(set(), [], {})
+    found = _Mentions(set(), set(), [], {})
     stack: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
     turns: dict[ast.AST, set[str]] = {}
     while stack:
@@ -162,10 +175,12 @@ def _mentions(node: ast.FunctionDef | ast.Lambda) -> _Mentions:
             found.inner[each.name] = each
             stack += [*each.decorator_list, *below(each.args, WITH_NAMES)]
         else:
-            if kind is ast.Lambda:
-                found.kept.add(_LAMBDA)
+            if kind is ast.Tuple:
+                found.beside.update(_LAMBDA if isinstance(item, ast.Lambda) else dotted(item) for item in each.elts)
             elif kind is ast.Assign and type(each.value) is ast.Call:
                 turns[each.value] = _targets(each)
+            elif kind is ast.Assign and type(each.value) is ast.Lambda:
+                found.beside.add(_LAMBDA)  # the name that it is given may stand in one
             for name in FIELDS[kind]:
                 child = getattr(each, name)
                 if type(child) is list:

@@ -38,7 +38,7 @@ def _read(outline: Outline, index: Index) -> Iterator[PytreeRegistration]:
             unflatten = cls.bodies.get("tree_unflatten")
             if flatten is not None and unflatten is not None:
                 yield _Registration(outline, index, cls, with_keys=flatten.name == _FLATTENS[0]).read(
-                    Function(flatten, {}), Function(unflatten, {}, bound=1)
+                    Function(flatten), Function(unflatten, bound=1)
                 )
         known = index.known(outline, cls.name, "")
         if known is not None and _is_rebuilt(known):
@@ -68,14 +68,14 @@ def _function(outline: Outline, scope: str, term: Term | None) -> Function | Non
     if term is None:
         return None
     if isinstance(term.node, ast.Lambda):
-        return Function(term.node, {})
+        return Function(term.node)
     if term.form != "name":
         return None
     while True:
         found = outline.defined.get(f"{scope}.{term.name}" if scope else term.name)
         if found is not None:
             static = not found.decorator_list or not found.args.args or found.args.args[0].arg != "cls"
-            return Function(found, {}, bound=0 if static else 1)
+            return Function(found, bound=0 if static else 1)
         if not scope:
             return None
         scope = scope.rpartition(".")[0]

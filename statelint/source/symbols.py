@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -20,17 +20,41 @@ Dtype = Literal["", "int", "float", "bool", "key", "raw key"]
 CONTAINERS = frozenset({"dict", "FrozenDict", "list", "tuple", "class"})
 
 
+class Environment(msgspec.Struct, frozen=True, eq=False):
+    """What names stand for: those of a function, then those around it.
+
+    Attributes:
+        own: None for a class, which is looked up in the outline.
+    """
+
+    own: dict[str, Value | None] = {}
+    outer: Environment | None = None
+
+    def get(self, name: str) -> Value | None:
+        """What a name stands for; None where that is not told here."""
+        seen: Environment | None = self
+        while seen is not None:
+            if name in seen.own:
+                return seen.own[name]
+            seen = seen.outer
+        return None
+
+    def functions(self) -> list[Function]:
+        """Those that own names stand for."""
+        return [value.function for value in self.own.values() if value is not None and value.function is not None]
+
+
 class Function(msgspec.Struct, frozen=True):
     """A function or lambda.
 
     Attributes:
-        around: the names that it sees.
+        around: what the names around it stand for.
         cls: the class that it is a method of.
         bound: how many of its parameters are given already: a method's first.
     """
 
     node: ast.FunctionDef | ast.Lambda
-    around: Mapping[str, Value]
+    around: Environment = Environment()
     cls: str = ""
     bound: int = 0
 
@@ -87,6 +111,15 @@ class Value(msgspec.Struct, frozen=True):
         if self.node == "array":
             return "an array"
         return self.node if self.node in ("None", "FrozenDict", "something") else f"a {self.node}"
+
+    @property
+    def plainly(self) -> tuple[object, ...] | None:
+        """All there is to say of it but where it was made; None for what has parts or comes from somewhere."""
+        has_parts = self.items or self.known or self.function or self.plain
+        paths = (self.origin, self.base, self.reckoned, self.follows, self.made_of)
+        if has_parts or paths != (None,) * len(paths):
+            return None
+        return (self.node, self.dtype, self.closed, self.python, self.weak, self.fixed, self.text)
 
     def get(self, step: str) -> Value:
         """The part at this step of a path."""

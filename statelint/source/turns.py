@@ -64,8 +64,8 @@ class _Turns:
         self._watching(True)
         top = Frame(self.expressions.top)
         self.execution.block(self.outline.body, top)
-        functions = [value.function for value in top.names.values() if value.function is not None]
-        self._explore([each for each in functions if isinstance(each.node, ast.FunctionDef)])
+        self.execution.is_whole = True
+        self._explore([each for each in top.names.functions() if isinstance(each.node, ast.FunctionDef)])
         for name in self.outline.classes:
             self._explore([Function(node, top.names, name, bound=1) for node in self._methods(name)])
         return [*self.found, *dict.fromkeys(self.plain)]
@@ -90,8 +90,7 @@ class _Turns:
             if not self.prospects.is_worth(function):
                 continue
             frame = self.execution.run(function, self._annotated(function))
-            inner = [value.function for value in frame.names.values() if value.function is not None]
-            self._explore([each for each in inner if _is_inside(each.node, function.node)])
+            self._explore([each for each in frame.names.functions() if _is_inside(each.node, function.node)])
         firsts = [function for function in functions if is_init(function.name)]
         for step in functions:
             if is_step(step.name) and id(step.node) not in self.met:
@@ -143,14 +142,14 @@ class _Turns:
         call = node.value
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             return
-        step = frame.names.get(call.func.id, UNKNOWN).function
+        step = (frame.names.get(call.func.id) or UNKNOWN).function
         if step is None or not (is_step(step.name) or step.name in self.outline.jitted):
             return
         target = node.targets[0]
         bound = [element.id for element in _elements(target) if isinstance(element, ast.Name)]
         for position, argument in enumerate(call.args):
             if isinstance(argument, ast.Name) and bound.count(argument.id) == 1:
-                first = frame.names.get(argument.id, UNKNOWN)
+                first = frame.names.get(argument.id) or UNKNOWN
                 at = [getattr(each, "id", None) for each in _elements(target)].index(argument.id)
                 self._turn(step, first, position, f"[{at}]" if isinstance(target, ast.Tuple) else "")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 _WORDS = (b"jax", b"flax", b"optax", b"equinox", b"chex", b"haiku", b"distrax", b"brax", b"statelint")
 
 _BUILDS = re.compile(rb"State(?:\.create)?\(")
 _CALLED = re.compile(rb"(?<!\bclass )(?<!\bdef )\b_*[A-Z]\w*\Z")
+
+_DEFINES = re.compile(rb"\bclass\s+(\w*State)\b")
 
 PARSED_AT_MOST = 4_000_000
 """Files in which nothing is to be found are parsed, so that a syntax error does not pass for clean code, up to these
@@ -25,19 +27,24 @@ def mentions_jax(data: bytes) -> bool:
     return any(word in data for word in _WORDS)
 
 
-def builds_state(data: bytes) -> bool:
-    """Whether a class that is named like a state is called: another file may define it."""
+def states_built(data: bytes) -> Iterator[bytes]:
+    """The classes named like a state that are called: another file may define them."""
     for found in _BUILDS.finditer(data):
         name_end = found.start() + len(b"State")
         line = data.rfind(b"\n", 0, name_end) + 1
-        if _CALLED.search(data, line, name_end) is not None:
-            return True
-    return False
+        name = _CALLED.search(data, line, name_end)
+        if name is not None:
+            yield name.group()
+
+
+def states_defined(data: bytes) -> list[bytes]:
+    """The classes named like a state that a file defines."""
+    return _DEFINES.findall(data) if b"State" in data else []
 
 
 def matters(data: bytes) -> bool:
     """Whether a rule may have something to say of it."""
-    return mentions_jax(data) or builds_state(data)
+    return mentions_jax(data) or any(states_built(data))
 
 
 def are_many(contents: Sequence[bytes]) -> bool:

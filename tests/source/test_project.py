@@ -298,6 +298,15 @@ class TestFilesThatSayNothingOfJax:
         faults = [any(isinstance(part, SyntaxFault) for part in reading.parts) for reading in readings]
         assert faults == [False, True, True, False, True]
 
+    def test_a_record_called_a_state_is_none_of_jax(self, tmp_path: Path) -> None:
+        record = "from typing import NamedTuple\nclass ParseState(NamedTuple):\n    line: str\n    params: dict\n    step: object\n"
+        built = "def init():\n    return ParseState('', {}, 0)\n"
+        files = {"record.py": record + built, "other.py": "from record import ParseState\n" + built}
+        assert lint_tree(tmp_path, files, "record.py", "other.py") == lint_tree(tmp_path, files, "other.py") == []
+        files["record.py"] = f"import jax\n{record}"
+        of_jax = lint_tree(tmp_path, files, "record.py", "other.py")
+        assert of_jax == ["SL105", *lint_tree(tmp_path, files, "other.py")] == ["SL105", "SL101"]
+
     def test_when_they_are_many(self) -> None:
         other = b"# a comment\n" * (PARSED_AT_MOST // 24 + 1)
         assert are_many([other, other])

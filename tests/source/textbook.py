@@ -5,13 +5,13 @@ Nothing is passed by because of the words in a file, and no statement or functio
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import libcst as cst
 import pytest
 
 from statelint import rules
+from statelint.files import place
 from statelint.model.names import Names
 from statelint.model.source import SyntaxFault
 from statelint.source import callsites, plain, reader, registrations, restores, turns
@@ -52,10 +52,10 @@ def _judged(project: Project, files: list[File]) -> list[Diagnostic]:
 class _Textbook(Project):
     def read(self, files: Sequence[File]) -> Iterator[Reading]:
         self._give(files)
-        self._awaited = {Path(path).absolute() for path, _ in files}
+        self._awaited = {place(path) for path, _ in files}
         for path, data in files:
             text = decode(path, data)
-            found = text if isinstance(text, SyntaxFault) else self._drawn(Path(path).absolute(), text, whole=True)
+            found = text if isinstance(text, SyntaxFault) else self._drawn(place(path), text, whole=True)
             parts = (found,) if isinstance(found, SyntaxFault) else tuple(self._parts(found))
             yield Reading(path, None, parts)
 
