@@ -37,6 +37,9 @@ _OURS = {
 _NAME = re.compile(r"[a-z]+-[0-9a-f]{32}\.cache")
 _INSTALLED = tuple(f"{os.sep}{name}" for name in ("site-packages", "dist-packages", f"lib{os.sep}python"))
 
+PRUNED = 16
+"""In one of so many turns what is out of date is let go: to look for it takes a while."""
+
 BEYOND = "::"
 """Between the path of a file and what else a name says."""
 
@@ -126,7 +129,8 @@ class Cache(Generic[Found]):
         for place in (*reasons, *leaves):
             sheet.nodes[place] = self._node(place, reasons.get(place, ()))
         sheet.entries.update((name, Entry(sheet.turn, msgspec.msgpack.encode(each))) for name, each in found.items())
-        self._prune(found)
+        if sheet.turn % PRUNED == 0:
+            self._prune(found)
 
     def _node(self, place: str, looked_at: Iterable[str]) -> Node:
         content, old = self._content(place), self._sheet.nodes.get(place)
@@ -256,7 +260,7 @@ def _write(file: str, sheet: _Sheet) -> None:
     with contextlib.suppress(OSError):
         body = msgspec.msgpack.encode(sheet)
         _make(folder)
-        files.write(file, digest(body) + body)
+        files.write(file, digest(body) + body, lasting=False)
         for old in sorted(_caches(folder), key=os.path.getmtime)[:-MOST]:
             os.unlink(old)
 

@@ -16,10 +16,13 @@ def place(path: str) -> str:
     return os.path.join(os.getcwd(), path.removeprefix(f".{os.sep}"))
 
 
-def write(path: str, data: bytes) -> None:
+def write(path: str, data: bytes, *, lasting: bool = True) -> None:
     """Put these bytes in the place of a file, at once and with its mode; of a link, in that of what it leads to.
 
     What is no regular file (a device, a pipe) is written to as it is.
+
+    Args:
+        lasting: it outlives a power cut; that takes a while, which what can be made anew is not worth.
 
     Raises:
         OSError: it cannot be written; what was there is there still.
@@ -36,8 +39,9 @@ def write(path: str, data: bytes) -> None:
     try:
         with open(descriptor, "wb") as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if lasting:
+                stream.flush()
+                os.fsync(stream.fileno())
         if os.path.exists(target):
             shutil.copymode(target, temporary)
         else:

@@ -299,7 +299,8 @@ class TestFilesThatSayNothingOfJax:
         assert faults == [False, True, True, False, True]
 
     def test_a_record_called_a_state_is_none_of_jax(self, tmp_path: Path) -> None:
-        record = "from typing import NamedTuple\nclass ParseState(NamedTuple):\n    line: str\n    params: dict\n    step: object\n"
+        fields = "    line: str\n    params: dict\n    step: object\n"
+        record = f"from typing import NamedTuple\nclass ParseState(NamedTuple):\n{fields}"
         built = "def init():\n    return ParseState('', {}, 0)\n"
         files = {"record.py": record + built, "other.py": "from record import ParseState\n" + built}
         assert lint_tree(tmp_path, files, "record.py", "other.py") == lint_tree(tmp_path, files, "other.py") == []
