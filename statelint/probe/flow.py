@@ -97,6 +97,7 @@ def _may_be_key(variable: Any) -> bool:
 
 _KEY_TO_KEY = frozenset({"random_wrap", "random_unwrap", "random_split", "random_fold_in"})
 _KEY_TO_KEY |= {"broadcast_in_dim", "squeeze", "reshape", "slice", "dynamic_slice", "gather"}
+_KEY_TO_KEY |= {"split", "unstack"}
 """Operations that make keys of a key, their first operand. What else they are given tells which."""
 
 
@@ -109,7 +110,8 @@ def _note_key(
         return
     if equation.primitive.name == "random_wrap" and first in stands_for:
         found.keys.add(stands_for[first])
-    key_of[equation.outvars[0]] = key.folded(origins.of(others) if others else None)
+    made = key.folded(origins.of(others) if others else None)
+    key_of.update(dict.fromkeys(equation.outvars, made))
 
 
 _MIXING = frozenset({"add", "sub", "mul", "xor", "or", "and", "rem", "select_n", "concatenate", "stack"})

@@ -119,6 +119,9 @@ DRAWN_ANEW = {
         wrap(jnp.stack([jax.random.key_data(s["key"])[1], s["step"].astype("uint32")]))
     ),
     "one of two by the step": lambda s, x: normal(jnp.where(s["step"] % 2, *jax.random.split(s["key"]))),
+    "one of two by the step, split off": lambda s, x: normal(
+        jnp.where(s["step"] % 2, *jnp.split(jax.random.key_data(jax.random.split(s["key"])), 2))[0]
+    ),
     "never": lambda s, x: fold_in(s["key"], 0) is None,
 }
 
