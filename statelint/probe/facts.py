@@ -14,7 +14,7 @@ from statelint.probe import blame, frames, leaves, placement, spelling
 from statelint.probe.adapters import is_factory
 from statelint.probe.build import way
 from statelint.probe.calls import Call
-from statelint.probe.nodes import Node
+from statelint.probe.nodes import Node, makes_aux
 from statelint.probe.sharing import Sharing
 from statelint.probe.states import differences, equal, is_aval, same
 
@@ -180,15 +180,18 @@ class Words:
 
     def _static(self, node: Node, name: str, value: Any, twin: Node | None) -> Facts:
         field = Node(f"{node.path}.{name}" if node.path else name, name, value, type(value), parent=node)
+        is_aux = name == "aux" and not dataclasses.is_dataclass(node.kind)
+        is_safe = is_aux and makes_aux(node) and not spelling.holds_mutable(value)
+        kind = spelling.static_kind(value)
         facts: Facts = {
             "path": field.path,
             "name": name,
-            "kind": spelling.static_kind(value),
+            "kind": "other" if kind == "mutable" and is_safe else kind,
             "type": spelling.type_name(value),
             "owner": node.kind.__name__,
             "value": spelling.short(value),
             "rebuilt": self._rebuilds(node.path, name, value),
-            "is_aux": name == "aux" and not dataclasses.is_dataclass(node.kind),
+            "is_aux": is_aux,
             "declared": blame.declaration_of(field),
             "made": self._placed(field),
         }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from statelint.probe.tracer import Tracer
 
 PATIENCE = 12
-"""A loop that still compiles at this call compiles at every call."""
+"""A loop that still compiles at this call compiles at every call, unless it was predicted to do so for longer."""
 
 LARGEST = 2**30
 """Bytes of a state that is run."""
@@ -37,10 +37,11 @@ def _register() -> None:
     jax.monitoring.register_event_duration_secs_listener(_listen)
 
 
-def measure(tracer: Tracer, restore: str | None = None) -> dict[str, int | None]:
+def measure(tracer: Tracer, predicted: int, restore: str | None = None) -> dict[str, int | None]:
     """The model's `Executables`, measured on arrays of zeros, or on what the factory makes of them.
 
     Args:
+        predicted: executables, of the loop or after a restore.
         restore: take the state through a real checkpoint of this library, in place of a strong copy of it.
 
     Raises:
@@ -53,14 +54,15 @@ def measure(tracer: Tracer, restore: str | None = None) -> dict[str, int | None]
     run = _Run(tracer)
     tree = run.state()
     counts: list[int] = []
-    while not counts or (counts[-1] and len(counts) < PATIENCE):
+    patience = max(PATIENCE, predicted + 1)
+    while not counts or (counts[-1] and len(counts) < patience):
         tree, count = run.once(tree)
         counts.append(count)
     if counts[-1]:
         return {"loop": None, "restore": 0}
     restored: list[int] = []
     tree = run.restored(tree, restore)
-    while not restored or (restored[-1] and len(restored) < PATIENCE):
+    while not restored or (restored[-1] and len(restored) < patience):
         tree, count = run.once(tree)
         restored.append(count)
     return {"loop": sum(counts), "restore": sum(restored)}

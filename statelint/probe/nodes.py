@@ -105,6 +105,12 @@ def is_leaf(tree: Any) -> bool:
     return one_level(tree)[0] is None
 
 
+def makes_aux(node: Node) -> bool:
+    """Whether each flatten makes a node's aux data anew, so that nobody holds what a treedef has of it."""
+    again = one_level(node.value)[1].node_data()
+    return again is not None and again[1] is not node.statics.get("aux")
+
+
 def _attributes(parent: Any, entries: list[tuple[Any, Any]], treedef: Any) -> dict[int, str]:
     """Of the children of a class registered without keys, by place: the attribute that holds it, as one would write."""
     if all(isinstance(key, KEYS) for key, _ in entries):

@@ -56,6 +56,12 @@ def static_kind(value: Any) -> str:
     return "callable" if callable(value) else "other"
 
 
+def holds_mutable(value: Any) -> bool:
+    """Whether something in a container can be changed in place."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple | set) else ()
+    return any(static_kind(part) == "mutable" or holds_mutable(part) for part in parts)
+
+
 def aval_facts(aval: jax.ShapeDtypeStruct) -> dict[str, Any]:
     """The model's `Aval`."""
     return {"dtype": str(aval.dtype), "shape": list(aval.shape), "weak": bool(aval.weak_type)}

@@ -198,7 +198,8 @@ class Tracer:
         self._restore(loop, restore)
         found = facts.Words(self, loop).facts()
         if measure and not self.is_refused:
-            found["measured"] = measuring.measure(self, None if self.unrestored else restore)
+            predicted = max(loop.executables or 0, loop.added)
+            found["measured"] = measuring.measure(self, predicted, None if self.unrestored else restore)
         return found
 
     @property

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 import pytest
 from flax.training.train_state import TrainState
+from jax.experimental import sparse
 
 from statelint import check, trace
 from tests.reality import measure
@@ -170,6 +171,29 @@ def test_static_values_are_compared_with_their_rebuilt_selves() -> None:
     }
 
 
+def test_aux_data_that_each_flatten_makes_anew_is_held_by_nobody() -> None:
+    assert check(lambda m: m * 2, sparse.BCOO.fromdense(jnp.eye(3, dtype=jnp.float32))) == []
+
+    @jax.tree_util.register_pytree_node_class
+    class Model:
+        def __init__(self, w: Any, sizes: Any, aux: Any) -> None:
+            self.w, self.sizes, self.aux = w, sizes, aux
+
+        def tree_flatten(self) -> Any:
+            return (self.w,), self.aux(self.sizes)
+
+        @classmethod
+        def tree_unflatten(cls, aux: Any, children: Any) -> Any:
+            return cls(*children, aux["sizes"] if isinstance(aux, dict) else aux, lambda sizes: aux)
+
+    def codes(aux: Any, sizes: Any) -> list[str]:
+        return [finding.code for finding in check(lambda s: s, Model(jnp.ones(2), sizes, aux))]
+
+    assert codes(lambda sizes: sizes, [3]) == ["SL204"]
+    assert codes(lambda sizes: {"sizes": sizes}, [3]) == ["SL204"]
+    assert codes(lambda sizes: {"sizes": sizes}, (3,)) == []
+
+
 # --- executables and what is to blame
 
 
@@ -210,6 +234,15 @@ def test_measured_is_what_was_predicted() -> None:
     seen = trace(step, lambda: {"x": jnp.asarray(1.0), "n": 0}, measure=True)
     assert seen.measured == seen.executables
     assert (seen.executables.loop, seen.executables.restore) == (2, 1)
+
+
+def test_a_loop_that_settles_late_is_measured_to_its_end() -> None:
+    def step(state: Any) -> Any:
+        return {"line": [jnp.float32(1), *(leaf * 2 for leaf in state["line"][:-1])]}
+
+    seen = trace(step, lambda: {"line": [jnp.asarray(1.0) for _ in range(14)]}, measure=True)
+    assert seen.measured == seen.executables
+    assert seen.executables.loop == 15
 
 
 def test_half_committed_states() -> None:
