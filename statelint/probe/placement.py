@@ -75,8 +75,14 @@ def after(
         return list(chosen)
     widest = max(committed, key=lambda place: len(place.device_set))
     shared = _replicated(widest)
-    # Where a leaf is that jit drops says nothing of what comes in its place.
-    stays = [own in committed and own.device_set == widest.device_set and not is_explicit(own) for own in given]
+    # Where a leaf is that jit drops says nothing of what comes in its place, and a mesh takes all others onto it.
+    stays = [
+        own in committed
+        and own.device_set == widest.device_set
+        and not is_explicit(own)
+        and (_mesh(widest) is None or _mesh(own) is not None)
+        for own in given
+    ]
     return [
         place if place is not None else own if is_own else shared
         for place, own, is_own in zip(said, given, stays, strict=True)

@@ -40,6 +40,14 @@ def unread_beside_a_mesh_of_one():
 
 
 @step
+def a_mesh_of_one_and_its_device():
+    def init():
+        return {"m": placed(ONE, "data"), "w": jax.device_put(jnp.ones((8, 4)), jax.devices()[0])}
+
+    return lambda state: {"m": state["m"] * 2, "w": state["w"] + 1}, init, ()
+
+
+@step
 def unread_numpy_beside_a_mesh():
     return measured, lambda: {"w": placed(AUTO), "loss": np.float32(0)}, ()
 
