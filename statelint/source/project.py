@@ -67,9 +67,10 @@ class Project:
     def read(self, files: Sequence[tuple[str, bytes]]) -> Iterator[Reading]:
         """Read these files, given by path and content, one by one."""
         self._give(files)
-        self._awaited = {place(path) for path, _ in files}
+        self._awaited = {place(path) for path, data in files if self._matters(path, data)}
         for path, data in files:
-            yield self._read(path, data) if self._matters(path, data) else _passed_by(path, data, screen=self._screen)
+            is_read = place(path) in self._awaited
+            yield self._read(path, data) if is_read else _passed_by(path, data, screen=self._screen)
 
     def _matters(self, path: str, data: bytes) -> bool:
         """Whether a rule may have something to say of a file."""
