@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
+from statelint import patterns
 from statelint.diagnostics import Severity
 from statelint.selectors import unknown_rules
 
@@ -130,11 +130,9 @@ def _patterns(value: Any) -> tuple[str, ...]:
 
 def _is_pattern(pattern: str) -> bool:
     """It is well-formed, and says something of some file: a blank line and a comment do not."""
-    try:
-        compiled = GitIgnoreSpec.from_lines([pattern])
-    except (ValueError, re.error):
+    if not patterns.is_pattern(pattern) or _UNCLOSED.search(pattern):
         return False
-    return not _UNCLOSED.search(pattern) and any(part.include is not None for part in compiled.patterns)
+    return any(part.include is not None for part in patterns.spec([pattern]).patterns)
 
 
 _UNCLOSED = re.compile(r"(?<!\\)\[[!^]?\]?[^\]]*$")

@@ -6,9 +6,14 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
-from pathspec import GitIgnoreSpec
+
+from statelint import patterns
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 EXCLUDE: tuple[str, ...] = (
     ".bzr",
@@ -85,11 +90,11 @@ def is_notebook(path: str) -> bool:
 class _Excludes:
     """Patterns, of which the plain names, by far the most, are looked up in a set."""
 
-    def __init__(self, patterns: tuple[str, ...]) -> None:
-        plain = {pattern for pattern in patterns if not set(pattern) & set("/*?[]!#\\ ")}
+    def __init__(self, excluded: tuple[str, ...]) -> None:
+        plain = {pattern for pattern in excluded if not set(pattern) & set("/*?[]!#\\ ")}
         self.names = frozenset(plain)
-        rest = [pattern for pattern in patterns if pattern not in plain]
-        self.spec = GitIgnoreSpec.from_lines(rest) if rest else None
+        rest = [pattern for pattern in excluded if pattern not in plain]
+        self.spec = patterns.spec(rest) if rest else None
 
     def match(self, name: str, relative: str) -> bool:
         return name in self.names or (self.spec is not None and self.spec.match_file(relative))
@@ -255,18 +260,9 @@ def _upwards(folder: str) -> Iterator[str]:
 def _spec(text: str) -> GitIgnoreSpec:
     lines = text.splitlines()
     try:
-        return GitIgnoreSpec.from_lines(lines)
+        return patterns.spec(lines)
     except (ValueError, re.error):
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_pattern(line))
-
-
-def _is_pattern(line: str) -> bool:
-    """Git passes over a line that makes no sense."""
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except (ValueError, re.error):
-        return False
-    return True
+        return patterns.spec(filter(patterns.is_pattern, lines))  # git passes over a line that makes no sense
 
 
 def _read_ignores(file: str, base: str, above: _Ignores | None) -> _Ignores | None:

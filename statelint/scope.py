@@ -6,9 +6,8 @@ import functools
 import os
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
-from statelint import baseline, rules
+from statelint import baseline, patterns, rules
 from statelint.config import Config
 from statelint.diagnostics import Diagnostic
 from statelint.options import Options, UsageError
@@ -59,7 +58,7 @@ class Scope:
         self._root = os.path.realpath(config.root)
         self._ignores = [
             (
-                GitIgnoreSpec.from_lines([pattern.removeprefix("!")]),
+                patterns.spec([pattern.removeprefix("!")]),
                 pattern.startswith("!"),
                 resolve(codes, (), names),
             )
