@@ -24,8 +24,7 @@ def parse(text: Text) -> ast.Module | None:
     try:
         module = cst.parse_module("".join(f"{line}\n" for line in text.lines))
         lowered = module.visit(_Lower()).code
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return ast.parse(lowered)
     except (
         cst.ParserSyntaxError,

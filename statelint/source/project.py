@@ -212,8 +212,7 @@ def _passed_by(path: str, data: bytes, *, screen: bool) -> Reading:
 def _is_python(text: Text) -> bool:
     """Whether it surely is: a symbol table takes less time than a tree."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             symtable.symtable(text.content, text.path, "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
@@ -223,8 +222,7 @@ def _is_python(text: Text) -> bool:
 def parse(text: Text) -> ast.Module | SyntaxFault:
     """The tree of a file, newer than the running Python or not."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return ast.parse(text.content)
     except SyntaxError as error:
         return _lowered(text) or SyntaxFault(_place(text, error), error.msg)

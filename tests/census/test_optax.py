@@ -46,8 +46,7 @@ def build(name):
     module, _, function = name.rpartition(".")
     made = getattr(MODULES[module], function)
     for arguments in (ARGUMENTS[function],) if function in ARGUMENTS else ((), (0.1,)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 tx = made(*arguments)
             except Exception:

@@ -47,8 +47,7 @@ def test_the_donation_ledger_is_that_of_the_compiled_program(name: str) -> None:
     step, lost = DONATING[name]
     state = {"a": jnp.ones(256), "b": jnp.ones(256)}
     seen = trace(step, state, donate=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         compiled = jax.jit(lambda s: step(s), donate_argnums=0).lower(state).compile()
     assert seen.donation is not None
     assert seen.donation.asked == 2048
