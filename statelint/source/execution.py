@@ -58,7 +58,11 @@ Watch = Callable[[ast.Assign, Frame], None]
 
 
 class Execution:
-    """Runs the functions of one file."""
+    """Runs the functions of one file.
+
+    Attributes:
+        is_whole: all statements of the module were run, so that its names stand for the same from now on.
+    """
 
     def __init__(self, outline: Outline, expressions: Expressions) -> None:
         self.outline = outline
@@ -67,7 +71,7 @@ class Execution:
         self.watch: Watch | None = None
         self.touched: dict[ast.stmt, frozenset[str]] = {}
         self.is_whole = False
-        self.known: dict[object, list[Returned]] = {}
+        self._known: dict[object, list[Returned]] = {}
 
     def run(self, function: Function, given: dict[str, Value], depth: int = 0) -> Frame:
         """Run a function to its end, given some of its parameters."""
@@ -98,9 +102,9 @@ class Execution:
         if not self.is_whole or function.around is not self.expressions.top or any(not each for _, each in plain):
             return self.run(function, given, depth).returns
         key = (function.node, function.cls, depth, self.watch is not None, *plain)
-        if key not in self.known:
-            self.known[key] = self.run(function, given, depth).returns
-        return self.known[key]
+        if key not in self._known:
+            self._known[key] = self.run(function, given, depth).returns
+        return self._known[key]
 
     # Statements.
 
@@ -228,8 +232,7 @@ def _joined(left: Environment, right: Environment) -> Iterator[tuple[str, Value 
     """What own names stand for where one of two ways was taken."""
     for name in {**left.own, **right.own}:
         value, twin = left.get(name), right.get(name)
-        if value is not None and twin is not None:
-            yield name, value if value is twin else join(value, twin)
+        yield name, join(value, twin) if value is not None and twin is not None else None
 
 
 _SETTERS = ("setattr", "object.__setattr__")

@@ -24,7 +24,7 @@ class Environment(msgspec.Struct, frozen=True, eq=False):
     """What names stand for: those of a function, then those around it.
 
     Attributes:
-        own: None for a class, which is looked up in the outline.
+        own: None for a class, which is looked up in the outline, and for what only one of two ways binds.
     """
 
     own: dict[str, Value | None] = {}
