@@ -7,9 +7,12 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
+
 from statelint import cache, discovery, reading, rules, suppressions
 from statelint.config import Config
 from statelint.diagnostics import Diagnostic
+from statelint.model.source import UnusedIgnore
 from statelint.options import Options, UsageError
 from statelint.progress import SILENT, Progress
 from statelint.reading import FileReport
@@ -49,6 +52,12 @@ class Comments:
     def silence(self, finding: Diagnostic) -> bool:
         """Whether a comment of its file silences a finding."""
         return self.of(finding.location.path).silence(finding)
+
+    def removed(self, comment: UnusedIgnore) -> UnusedIgnore:
+        """With what takes it out of its file."""
+        at = comment.at
+        edits = suppressions.removal(self._texts.lines(at.path), at, comment.codes, rules.names())
+        return msgspec.structs.replace(comment, removal=edits)
 
     def _of(self, path: str) -> Ignores:
         known = self._known.get(path)

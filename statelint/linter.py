@@ -103,7 +103,8 @@ def source_findings(
     scope, comments = Scope(config, options), Comments(Texts(files), readings)
     seen = (finding for report in readings for finding in report.findings)
     loud = [finding for finding in seen if scope.holds(finding) and not comments.silence(finding)]
-    return baseline.load(config).beyond(findings.distinct(loud))
+    idle = filter(scope.holds, _unused(readings, comments, scope, _Probed((), all_ran=False)))
+    return baseline.load(config).beyond(findings.distinct([*loud, *idle]))
 
 
 def run_probes(declared: Sequence[Declared], config: Config, options: Options) -> Report:
@@ -214,6 +215,7 @@ class _Probed:
 def _unused(readings: Iterable[FileReport], comments: Comments, scope: Scope, probed: _Probed) -> Iterator[Diagnostic]:
     """What SL901 says of the linted files."""
     modules = {code: module for code, module in rules.load().items() if code != UNUSED}
+    told_by_probes = {code for code, module in modules.items() if module.in_trace}
     default = {code for code, module in modules.items() if module.rule.default}
     for report in readings:
         if report.comments:
@@ -222,7 +224,9 @@ def _unused(readings: Iterable[FileReport], comments: Comments, scope: Scope, pr
             # What a probe that did not run may see cannot be judged.
             able = {code for code, module in modules.items() if traced or not module.in_trace}
             judged = able & scope.of(report.path)
-            yield from rules.in_source(ignores.unused(judged, complete=traced and default <= judged))
+            for comment in ignores.unused(judged, complete=traced and default <= judged):
+                is_sure = bool(comment.codes) and told_by_probes.isdisjoint(comment.codes)
+                yield from rules.in_source([comments.removed(comment) if is_sure else comment])
 
 
 # --- baseline -------------------------------------------------------------------------------------------

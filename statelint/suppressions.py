@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from statelint.diagnostics import Diagnostic, Edit, Location, insert_before
+from statelint.diagnostics import Diagnostic, Edit, Location, insert_before, replace
 from statelint.model.source import UnusedIgnore
 
 _MARKER = re.compile(r"statelint:|noqa", re.IGNORECASE)
@@ -201,6 +201,32 @@ def added(path: str, text: str, findings: Iterable[Diagnostic]) -> tuple[Edit, .
     for finding in findings:
         codes.setdefault(lines.last_joined(finding.location.line), {})[finding.code] = None
     return tuple(edit for line, new in codes.items() for edit in _comment(path, lines, line, sorted(new)))
+
+
+def removal(
+    lines: Sequence[str], comment: Location, codes: Collection[str], rules: Mapping[str, str]
+) -> tuple[Edit, ...]:
+    """What takes these codes out of a comment, and the comment away when it names no other; what else the line says
+    stays.
+    """
+    line, first, last = lines[comment.line - 1], comment.column - 1, (comment.end_column or comment.column) - 1
+    match = _OURS.fullmatch(line, first, last) or _NOQA.fullmatch(line, first, last)
+    words = re.findall(r"[^\s,]+", match["codes"] or "") if match is not None else []
+    by_name = {name: code for code, name in rules.items()}
+    kept = [word for word in words if not set(_codes(word, by_name) or ()) <= set(codes)]
+    start, end, text = first, last, ""
+    if kept and match is not None:
+        (start, end), text = match.span("codes"), ", ".join(kept)
+    elif rest := line[last:].strip():
+        end, text = len(line), rest if rest.startswith("#") else f"# {rest}"
+    elif before := line[:first].rstrip():
+        start, end = len(before), len(line)
+    elif comment.line > 1:
+        above = comment.line - 1
+        return replace(Location(comment.path, above, len(lines[above - 1]) + 1, comment.line, len(line) + 1), "")
+    elif len(lines) > 1:
+        return replace(Location(comment.path, 1, 1, 2, 1), "")
+    return replace(Location(comment.path, comment.line, start + 1, comment.line, end + 1), text)
 
 
 def _comment(path: str, lines: _Lines, line: int, codes: Sequence[str]) -> tuple[Edit, ...]:

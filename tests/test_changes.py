@@ -1,4 +1,4 @@
-"""Comments written for today's findings."""
+"""Comments written for today's findings, and those that have outlived theirs."""
 
 from __future__ import annotations
 
@@ -95,3 +95,37 @@ def test_how_much_was_ignored(file: Path, capsys: pytest.CaptureFixture[str]) ->
     shutil.copy(ROOT / "fixtures/SL103_weak_typed_array/bad.py", file)
     assert main([*OPTIONS, "--add-ignore"]) == 0
     assert capsys.readouterr().out == "Ignored 5 findings in 1 file\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a = 1  # statelint: ignore[SL501]\n", "a = 1\n"),
+        ("a = 1  # statelint: ignore[SL501, SL101]\n", "a = 1  # statelint: ignore[SL101]\n"),
+        ("a = 1  # statelint: ignore[jit-per-call, SL5, SL999]  \r\n", "a = 1\r\n"),
+        ("a = 1  # noqa: E501, SL501\n", "a = 1  # noqa: E501\n"),
+        ("a = 1  # noqa: SL501  # type: ignore\n", "a = 1  # type: ignore\n"),
+        ("a = 'ö'  # why  # statelint: ignore[SL501] since then\n", "a = 'ö'  # why  # since then\n"),
+        ("# statelint: ignore-file[SL501]\na = 1\n", "a = 1\n"),
+        ("# statelint: ignore-file[SL501]", ""),
+        ("def f():\n    # statelint: ignore[SL501]\n    return 1", "def f():\n    return 1"),
+        ("a = 1\n# statelint: ignore[SL501]\n", "a = 1\n"),
+        ("a = 1\n# statelint: ignore[SL501]", "a = 1"),
+        ("a = 1  # statelint: ignore[SL101]\n", "a = 1  # statelint: ignore[SL101]\n"),  # a probe may find that
+        ("a = 1  # statelint: ignore\n", "a = 1  # statelint: ignore\n"),
+    ],
+)
+def test_comments_that_silence_nothing_are_removed(file: Path, before: str, after: str) -> None:
+    file.write_bytes(before.encode())
+    assert main([*OPTIONS, "--fix", "--exit-zero", "train.py"]) == 0
+    assert file.read_bytes().decode() == after
+
+
+def test_what_is_said_to_be_fixable_is_fixed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("a = 1  # statelint: ignore[SL501]\nb = 1  # statelint: ignore[SL101]\n")
+    assert main(["--isolated", "train.py"]) == 1
+    assert "1 fixable with --fix" in capsys.readouterr().out
+    assert main(["--isolated", "--fix", "train.py"]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("train.py:2:8: SL901")
+    assert "fixable" not in out

@@ -298,10 +298,12 @@ class UnusedIgnore(msgspec.Struct, frozen=True):
 
     Attributes:
         codes: those that silence nothing; empty when the comment names none.
+        removal: what takes them out of the file; empty where a run that only reads the source cannot tell.
     """
 
     at: Location
     codes: tuple[str, ...]
+    removal: tuple[Edit, ...] = ()
 
 
 Wraps = Literal["function", "lambda", "partial", "transformed function", "bound method", "local function"]

@@ -7,7 +7,8 @@ them, that silence no finding. A code that no rule has is one of them.
 
 What a run cannot judge is left alone: codes of rules that are not selected, codes that a probe can find
 when one did not run, a bare `# noqa`, which may be meant for another tool, and a bare
-`# statelint: ignore` when some rules or the probe did not run.
+`# statelint: ignore` when some rules or the probe did not run. `--fix` removes codes that no probe can
+find, and those that no rule has; it reads the source only.
 
 ## Why is this bad
 
@@ -46,7 +47,7 @@ RULE = Rule("SL901", "unused-ignore", Severity.WARNING)
 def in_source(ignore: UnusedIgnore) -> Iterator[Diagnostic]:
     """A comment, or some of its codes, that silenced nothing."""
     if ignore.codes:
-        fix = Fix(True, f"remove {listed(ignore.codes)}")
+        fix = Fix(True, f"remove {listed(ignore.codes)}", ignore.removal)
         yield RULE.at(ignore.at, "; ".join(_reasons(ignore.codes)), fix=fix)
     else:
         yield RULE.at(ignore.at, "this comment silences nothing", fix=Fix(True, "remove the comment"))

@@ -99,7 +99,7 @@ def test_it_checks_once_and_after_every_change_until_it_is_interrupted(project: 
 
     (project / "a.py").write_text(UNUSED)
     assert watch.note() == "a.py changed"
-    finding, summary = watch.report()
+    finding, *_, summary = watch.report()
     assert finding.startswith("a.py:1:8: SL901 [warning] ")
     assert summary == "1 warning in 1 file"
     assert watch.note() == WAITING
