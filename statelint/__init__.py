@@ -6,6 +6,12 @@ a module costs that module nothing.
 
 from __future__ import annotations
 
+import sys
+
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    # `python -m statelint` would import what the project calls like a module that we, or Python, need.
+    del sys.path[0]
+
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

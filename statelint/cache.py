@@ -106,13 +106,13 @@ class Cache(Generic[Found]):
         return known
 
     def learn(
-        self, found: Mapping[str, Found], looked_at: Mapping[str, Collection[str]], read: Mapping[str, bytes]
+        self, found: Mapping[str, Found], looked_at: Mapping[str, Collection[str]], read: Mapping[str, bytes | None]
     ) -> None:
         """Keep what was found out about what `known` was asked for.
 
         Args:
             looked_at: by a name or path the places, with a file there or none, that were looked at because of it.
-            read: the digests of files that were read besides, as they were then.
+            read: the digests of files that were read besides, as they were then; None where there was no file.
         """
         if self._file is None or not found:
             return

@@ -27,6 +27,7 @@ EXCLUDE: tuple[str, ...] = (
     ".pyenv",
     ".pytest_cache",
     ".ruff_cache",
+    ".statelint_cache",
     ".svn",
     ".tox",
     ".venv",

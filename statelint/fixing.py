@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -48,6 +49,7 @@ def patch(path: str, data: bytes, findings: Sequence[Diagnostic]) -> Patched:
             data, refused=tuple((finding, "the file cannot be written as it is read") for finding in findings)
         )
     made: list[_Made] = []
+    taken: dict[int, list[Edit]] = defaultdict(list)
     refused: list[tuple[Diagnostic, str]] = []
     for finding in findings:
         try:
@@ -55,8 +57,11 @@ def patch(path: str, data: bytes, findings: Sequence[Diagnostic]) -> Patched:
         except Refused as error:
             refused.append((finding, str(error)))
             continue
-        if not any(_meet(edit, other) for edit in edits for _, others in made for other in others):
+        if not any(_meet(edit, other) for edit in edits for line in _lines(edit) for other in taken[line]):
             made.append((finding, edits))
+            for edit in edits:
+                for line in _lines(edit):
+                    taken[line].append(edit)
     made, failed = _parsing(document, made)
     refused += ((finding, "the result would not parse") for finding in failed)
     return Patched(document.encoded(_all_edits(made)), tuple(finding for finding, _ in made), tuple(refused))
@@ -173,6 +178,11 @@ class Document:
 def _range(edit: Edit) -> tuple[tuple[int, int], tuple[int, int]]:
     at = edit.at
     return (at.line, at.column), (at.end_line or at.line, at.end_column or at.column)
+
+
+def _lines(edit: Edit) -> range:
+    (first, _), (last, _) = _range(edit)
+    return range(first, last + 1)
 
 
 def _meet(edit: Edit, other: Edit) -> bool:

@@ -138,7 +138,8 @@ def _keep(known: Cache[tuple[StepTrace, ...]], fresh: Mapping[str, Sequence[Outc
 
 def _changed(path: str, since: int) -> bool:
     try:
-        return os.stat(path).st_mtime_ns >= since
+        status = os.stat(path)  # what is moved or unpacked there keeps the time at which it was written
+        return max(status.st_mtime_ns, status.st_ctime_ns) >= since
     except OSError:
         return True
 

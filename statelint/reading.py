@@ -67,7 +67,7 @@ class Looked(msgspec.Struct):
     """What was looked at for these reports, as `Cache.learn` takes it."""
 
     places: dict[str, set[str]] = {}
-    read: dict[str, bytes] = {}
+    read: dict[str, bytes | None] = {}
 
     def add(self, other: Looked) -> None:
         """What was looked at for other reports."""
@@ -161,7 +161,8 @@ class _Reader:
 
     @property
     def looked(self) -> Looked:
-        return Looked(self._project.index.looked_at, self._project.read_besides)
+        index = self._project.index
+        return Looked(index.looked_at, {**dict.fromkeys(index.absent), **self._project.read_besides})
 
 
 def _report(reading: Reading) -> FileReport:

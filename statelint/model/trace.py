@@ -44,12 +44,14 @@ class LeafTrace(msgspec.Struct, frozen=True):
         value: short repr of a static or invalid leaf, and of what it is after the step when that differs.
         made: the user's line that made the initial leaf: a helper's own line when a helper made it.
         placed: the user's line that puts it in the state.
+        entered: of a shared leaf: the user's line that puts the subtree there in which it comes to be shared.
         produced: the user's line that produced it in the step.
         library: the library's own line that made the initial leaf, where it was no line of the user's.
         passed: call 1 gives back the very value that went in.
         read: some operation of call 1 reads it, or another output is made of it.
         raw_key: call 1 makes a PRNG key of the raw array.
         drawn_again: of a key: call 1 draws something from it that the next call would draw alike.
+        used: of such a key: the user's line that first reads it in the step.
         lost: why no output reuses the buffer that call 1 donates.
         shares_guessed: the trace allows for it, and the state is too large to make it and see.
         clashes: the step is given that buffer twice, and donates it, which raises; None where it donates nothing.
@@ -74,7 +76,9 @@ class LeafTrace(msgspec.Struct, frozen=True):
     value_after: str | None = None
     made: Location | None = None
     placed: Location | None = None
+    entered: Location | None = None
     produced: Location | None = None
+    used: Location | None = None
     library: Location | None = None
     passed: bool = False
     read: bool = True

@@ -303,6 +303,22 @@ def declaration_of(node: Node) -> frames.Place | None:
     return frames.place(path, statement.lineno, statement.col_offset) if statement else None
 
 
+def method_sets(node: Node) -> frames.Place | None:
+    """Where a method of the user's class above a field sets it anew: the first that does, but for its `__init__`."""
+    for owner in node.owner.__mro__ if node.owner and node.name else ():
+        path, cls = _class(owner)
+        for method in cls.body if cls else ():
+            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name != "__init__":
+                for statement in ast.walk(method):
+                    match statement:
+                        case (
+                            ast.AugAssign(target=ast.Attribute(value=ast.Name(), attr=name) as target)
+                            | ast.Assign(targets=[ast.Attribute(value=ast.Name(), attr=name) as target])
+                        ) if name == node.name:
+                            return frames.place(path, target.lineno, target.col_offset)
+    return None
+
+
 def library_sets(node: Node) -> frames.Place | None:
     """Where a library gives a leaf its first value: in an `init` or `create` beside the class that holds it."""
     path, cls = _class(node.owner, of_library=True) if node.owner and node.name else ("", None)

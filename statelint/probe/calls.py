@@ -129,6 +129,12 @@ class Call:
         """Whether a raw array is made a PRNG key."""
         return self.inputs.get(place) in self.flow.keys
 
+    def used_at(self, place: int) -> frames.Place | None:
+        """The user's line that first reads a leaf."""
+        source = self.inputs.get(place)
+        found = [] if source is None else Jaxpr(self.jaxpr.jaxpr).reader(self.jaxpr.jaxpr.invars[source])
+        return next(iter(found), None)
+
     def draws_again(self, place: int) -> bool:
         """Whether something is drawn from a key, or from one made of it, that does not differ at the next call."""
         source = self.inputs.get(place)
@@ -152,6 +158,10 @@ class Call:
         """The inputs that come out as they went in."""
         places = {path: place for path, (_, _, place) in self.before.by_path.items() if place in self.inputs}
         return {self.inputs[place] for path, place in places.items() if self.passes(place, path)}
+
+
+COMPILED = 2
+"""Calls of a loop that are compiled, at least: beyond the first, only what is placed has anything more to tell."""
 
 
 class Stepper:
@@ -185,6 +195,7 @@ class Stepper:
         self.argnums = tuple(argnums)
         self.returns = returns
         self.is_compiling = is_compiling
+        self.compiled = 0
         self.is_jitted = any(is_jit(function) for function in blame.unwrap(step))
         self.flat, self.treedef = jax.tree_util.tree_flatten(list(args))
         if not self.is_jitted and adapter.name == "jax.jit":
@@ -264,8 +275,11 @@ class Stepper:
     def _compiled(
         self, call: Call, function: Callable[..., Any], placeholders: Sequence[Any]
     ) -> compiling.Program | None:
-        if not self.is_compiling or self.uncompiled is not None:
+        is_placed = any(aval.sharding is not None for aval in placeholders) or shardings(call.jaxpr.jaxpr)
+        is_told = self.compiled >= COMPILED and not is_placed
+        if not self.is_compiling or self.uncompiled is not None or is_told:
             return None
+        self.compiled += 1
         try:
             # What the step's own jit donates: a jit around it would not know.
             inputs = [

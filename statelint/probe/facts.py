@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,7 @@ class Words:
             facts
             | self._used(place, node.path)
             | self.sharing.facts(place, node.value)
+            | {"entered": self._entered(place)}
             | {
                 "held": spelling.held(node.value, value),
                 "aval": spelling.aval_facts(value),
@@ -116,6 +118,29 @@ class Words:
             }
         )
 
+    def _entered(self, place: int) -> frames.Place | None:
+        """Where the subtree is put in the state in which a leaf comes to share a buffer with others."""
+        group = self.built.shares.get(place)
+        if group is None:
+            return None
+        return self._placed(self._lineages[place][self._forks[group]])
+
+    @functools.cached_property
+    def _lineages(self) -> dict[int, list[Node]]:
+        """The nodes down to each leaf that shares its buffer."""
+        return {at: node.lineage() for node, _, at in self.state.by_path.values() if at in self.built.shares}
+
+    @functools.cached_property
+    def _forks(self) -> dict[int, int]:
+        """How many nodes those that share a buffer have in common, from the top down."""
+        groups: dict[int, list[list[Node]]] = defaultdict(list)
+        for place, group in self.built.shares.items():
+            groups[group].append(self._lineages[place])
+        return {
+            group: sum(all(step is steps[0] for step in steps) for steps in zip(*lineages, strict=False))
+            for group, lineages in groups.items()
+        }
+
     def _given_back(self, node: Node, value: Any) -> frames.Place | None:
         """Where the step sets a key or a counter that it does not change."""
         is_counter = value.shape == () and jax.numpy.issubdtype(value.dtype, jax.numpy.integer)
@@ -133,6 +158,7 @@ class Words:
             "read": self.first.reads(place, passes=passes),
             "raw_key": self.first.makes_key_of(place),
             "drawn_again": self.first.draws_again(place),
+            "used": self.first.used_at(place) if self.first.draws_again(place) else None,
             "donated": place in self.first.lost,
             "lost": self.first.lost.get(place),
         }
@@ -202,9 +228,15 @@ class Words:
                 facts |= {
                     "changed": True,
                     "after": spelling.short(twin.statics[name]),
-                    "produced": self.step_code.sets(field) or self.step_code.result(),
+                    "produced": self._changed_at(field),
                 }
         return facts
+
+    def _changed_at(self, field: Node) -> frames.Place | None:
+        """Where the step, or of a state that changes in place a method of the class, sets a static field."""
+        if found := self.step_code.sets(field):
+            return found
+        return blame.method_sets(field) if self.tracer.adapter.in_place else self.step_code.result()
 
     def _rebuilds(self, path: str, name: str, value: Any) -> bool | None:
         """Whether a static value is equal to itself when the state is built again; None where that cannot be told."""

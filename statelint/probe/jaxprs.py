@@ -40,6 +40,18 @@ class Jaxpr:
         inner, name = _inside(equation, variable)
         return inner.operation(name) if inner else []
 
+    def reader(self, variable: Any) -> list[frames.Place]:
+        """The user's frames of the first operation that is given a variable, innermost first."""
+        for equation in self.jaxpr.eqns:
+            for number, operand in enumerate(equation.invars):
+                if operand is variable:
+                    if found := frames.of_operation(equation.source_info):
+                        return found
+                    for inner in _called(equation):
+                        if len(inner.invars) == len(equation.invars):
+                            return Jaxpr(inner).reader(inner.invars[number])
+        return []
+
     def library(self, variable: Any) -> frames.Place | None:
         """The line of a library at which the operation that made a variable stands, where it stands in one."""
         if (equation := self._maker(variable)) is None:

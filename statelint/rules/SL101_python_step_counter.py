@@ -117,14 +117,15 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
             message = (
                 f"{static.label} is a Python int in the graphdef, static under {trace.jit}: {trace.cost(static.path)}"
             )
-            where = trace.at(static.made, static.produced)
+            where = trace.at(static.produced, static.made)
             yield RULE.at(where, message, field=static.path, severity=Severity.ERROR, fix=ADVICE)
     for leaf in trace.leaves:
         if not leaf.counter or leaf.python_type != "int":
             continue
         if trace.is_weak_until_restored(leaf):
             message = f"{leaf.label} starts as a Python int, a weak leaf: {trace.restore_cost}"
-            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, fix=ADVICE)
+            fix = ADVICE if leaf.library is None else Fix(False, f"add `.replace({leaf.name}={ZERO})`")
+            yield RULE.at(trace.at(leaf.made), message, field=leaf.path, fix=fix)
         elif leaf.held == "static" and leaf.value_after is not None:
             message = f"{leaf.label} is a Python int, static under {trace.jit}: {trace.cost(leaf.path)}"
             yield RULE.at(trace.at(leaf.made), message, field=leaf.path, severity=Severity.ERROR, fix=ADVICE)

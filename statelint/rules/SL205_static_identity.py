@@ -75,7 +75,7 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
         # What the step makes anew is SL202's, but for NaN, which only looks the same.
         is_same = not static.changed or static.after == static.value
         if static.rebuilt is False and is_same and static.kind != "array":
-            severity = Severity.ERROR if static.changed else Severity.WARNING
+            severity = Severity.ERROR if static.changed else Severity.INFO
             tail = (
                 trace.cost(static.path)
                 if static.changed

@@ -42,6 +42,8 @@ from statelint.rules import Rule
 
 RULE = Rule("SL305", "key-not-advanced", Severity.ERROR)
 
+ADVICE = Fix(False, "split the key, draw from one half and give back the other")
+
 
 def in_source(turn: Turn) -> Iterator[Diagnostic]:
     """Keys that a step uses and does not replace."""
@@ -51,7 +53,7 @@ def in_source(turn: Turn) -> Iterator[Diagnostic]:
         else:
             message = f"{turn.step} uses {label(use.path)} and gives it back unchanged: the same numbers at every step"
         related = (Related(use.used, "it is used here"),) if use.used != use.at else ()
-        fix = Fix(False, "split the key, draw from one half and give back the other", use.split)
+        fix = Fix(False, ADVICE.message, use.split)
         yield RULE.at(use.at, message, field=use.path, related=related, fix=fix)
 
 
@@ -60,4 +62,6 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     for leaf in trace.leaves:
         if leaf.is_key and leaf.passed and leaf.drawn_again:
             message = f"the step uses {leaf.label} and gives it back unchanged: the same numbers at every step"
-            yield RULE.at(trace.at(leaf.produced, leaf.placed, leaf.made), message, field=leaf.path)
+            where = trace.at(leaf.produced, leaf.used, leaf.placed, leaf.made)
+            related = (Related(leaf.used, "it is used here"),) if leaf.used not in (None, where) else ()
+            yield RULE.at(where, message, field=leaf.path, related=related, fix=ADVICE)

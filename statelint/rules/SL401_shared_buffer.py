@@ -82,7 +82,7 @@ def in_source(value: StateValue) -> Iterator[Diagnostic]:
 
 def _place(leaf: LeafTrace) -> tuple[str, int, int]:
     """Where it is put in the state: of several, the first stands there in its own right, as in the source."""
-    at = leaf.placed or leaf.made
+    at = leaf.entered or leaf.placed or leaf.made
     return (at.path, at.line, at.column) if at is not None else ("", 0, 0)
 
 
@@ -120,7 +120,7 @@ def _among_leaves(trace: StepTrace) -> Iterator[Diagnostic]:
         else:
             message = f"{what}: {_tail(second.clashes, 'this state')}"
         yield RULE.at(
-            trace.at(second.placed, second.made),
+            trace.at(second.entered, second.placed, second.made),
             f"{listed([label(path) for path in paths])} {message}",
             field=paths[1],
             severity=Severity.WARNING if second.shares_guessed else _severity(second.clashes),

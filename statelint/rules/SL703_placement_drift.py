@@ -28,18 +28,22 @@ Place the whole state:
 state = {"params": jax.device_put(params, sharding), "step": jax.device_put(jnp.zeros((), jnp.int32), replicated)}
 ```
 
-or build it in a jitted function with `out_shardings`; without a mesh, place nothing.
+or build it in a jitted function with `out_shardings`; without a mesh, place nothing. Where a
+checkpoint is restored by a library that commits what it brings back, as orbax does (`--restore orbax` shows it),
+commit the first state as well: `jax.device_put(state, jax.devices()[0])`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from statelint.diagnostics import Diagnostic, Severity
+from statelint.diagnostics import Diagnostic, Fix, Severity
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 
 RULE = Rule("SL703", "placement-drift", Severity.WARNING)
+
+COMMIT = Fix(False, "commit the first state, too: `jax.device_put(state, jax.devices()[0])` where it is made")
 
 
 def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
@@ -60,4 +64,4 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     ]
     if restored and not moved:
         message = f"a restore brings {restored[0].label} back {restored[0].after}, where it was uncommitted"
-        yield RULE.at(trace.at(restored[0].at), f"{message}: one more executable", field=restored[0].path)
+        yield RULE.at(trace.at(restored[0].at), f"{message}: one more executable", field=restored[0].path, fix=COMMIT)

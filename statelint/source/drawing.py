@@ -217,6 +217,8 @@ class _Walker:
         for alias in node.names:
             if alias.name == "*":
                 self.outline.stars.append(source)
+                own = {name.rpartition(".")[2]: name for name in flavours.PROBES if name.rpartition(".")[0] == source}
+                self.outline.imports = own | self.outline.imports
             else:
                 self.outline.imports[alias.asname or alias.name] = f"{source}.{alias.name}"
 

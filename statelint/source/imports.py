@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import bisect
+import functools
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -30,21 +32,31 @@ class Imports:
 
     def __init__(self, tree: ast.Module) -> None:
         self._body = tree.body
-        self._scopes = [node for node in ast.walk(tree) if isinstance(node, _SCOPES)]
-        self._all = list(_bindings(tree.body))
-        self._top = list(_bindings(tree.body, inside=False))
+        self._lines = [_first_line(statement) for statement in tree.body]
+        self._all = _by_name(_bindings(tree.body))
+        self._top = _by_name(_bindings(tree.body, inside=False))
+        self._imported = list(_imports_of(tree.body))
+        self._scopes = functools.cache(_scopes)
 
     def name(self, module: str, line: int) -> str | None:
         """What a line of the file can call a module by what is imported above it; None when by nothing."""
-        around = [scope for scope in self._scopes if scope.lineno <= line <= (scope.end_lineno or scope.lineno)]
-        local = [binding for scope in around for binding in _bindings(ast.iter_child_nodes(scope))]
-        bodies = [self._body, *(scope.body for scope in around if isinstance(scope, _FUNCTIONS))]
-        imported = [binding for body in bodies for binding in _imported_above(body, line)]
-        for binding in sorted(imported, key=lambda binding: binding.module != module):
+        around = [scope for scope in self._around(line) if scope.first <= line <= scope.last]
+        imported = [*self._imported, *(each for scope in around for each in scope.imported)]
+        above = [binding for end, binding in imported if end < line]
+        for binding in sorted(above, key=lambda binding: binding.module != module):
             spelling = _spelling(binding, module)
-            if spelling and _all_same(binding, (*self._top, *local)):
+            if spelling and all(_all_same(binding, names) for names in (self._top, *(each.local for each in around))):
                 return spelling
         return None
+
+    def _around(self, line: int) -> Iterator[_Scope]:
+        """The scopes in the statement of the module that this line stands in."""
+        at = bisect.bisect_right(self._lines, line)
+        while at:  # several may begin on a line
+            at -= 1
+            yield from self._scopes(self._body[at])
+            if self._lines[at] < line:
+                break
 
     def new(self, module: str) -> tuple[str, str] | None:
         """What to call a module that is not imported, and the statement that does; None when all names are taken."""
@@ -68,6 +80,41 @@ class Imports:
             else:
                 break
         return kin or last or _first_line(body[0]) - 1
+
+
+class _Scope(msgspec.Struct, frozen=True):
+    """A function, a class and the like.
+
+    Attributes:
+        local: the modules, or empty names, that names are bound to in it.
+        imported: what a function imports, with the line in which that ends.
+    """
+
+    first: int
+    last: int
+    local: dict[str, set[str]]
+    imported: list[tuple[int, Binding]]
+
+
+def _scopes(statement: ast.stmt) -> list[_Scope]:
+    nodes = (node for node in ast.walk(statement) if isinstance(node, _SCOPES))
+    return [
+        _Scope(
+            node.lineno,
+            node.end_lineno or node.lineno,
+            _by_name(_bindings(ast.iter_child_nodes(node))),
+            list(_imports_of(node.body)) if isinstance(node, _FUNCTIONS) else [],
+        )
+        for node in nodes
+    ]
+
+
+def _by_name(bindings: Iterable[Binding]) -> dict[str, set[str]]:
+    """The modules that each name is bound to; among them an empty one where that is none."""
+    found: dict[str, set[str]] = {}
+    for binding in bindings:
+        found.setdefault(binding.name, set()).add(binding.module)
+    return found
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -109,17 +156,17 @@ def _spelling(binding: Binding, module: str) -> str:
     return ""
 
 
-def _all_same(binding: Binding, others: Iterable[Binding]) -> bool:
-    return all(other.module == binding.module for other in others if other.name == binding.name)
+def _all_same(binding: Binding, others: Mapping[str, set[str]]) -> bool:
+    return others.get(binding.name, set()) <= {binding.module}
 
 
-def _imported_above(body: list[ast.stmt], line: int) -> Iterator[Binding]:
-    """The imports that have surely run where this line does."""
+def _imports_of(body: list[ast.stmt]) -> Iterator[tuple[int, Binding]]:
+    """The imports that have surely run below them, each with the line in which it ends."""
     for statement in body:
-        if isinstance(statement, ast.Import | ast.ImportFrom) and (statement.end_lineno or statement.lineno) < line:
-            yield from _imports(statement)
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield from ((statement.end_lineno or statement.lineno, binding) for binding in _imports(statement))
         elif isinstance(statement, ast.Try):
-            yield from _imported_above(statement.body, line)
+            yield from _imports_of(statement.body)
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[Binding]:

@@ -19,6 +19,9 @@ from statelint.source.outline import Outline
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 _INSTALLED = ("site-packages", "dist-packages")
 
+MOST_HOPS = 50
+"""Imports and aliases that are followed to a class: an alias of itself has no end."""
+
 
 class Home(msgspec.Struct, frozen=True):
     """Where a file stands: the folder its imports start from, and its dotted name there.
@@ -67,11 +70,13 @@ class Index:
 
     Attributes:
         looked_at: by the path of a file the places, with a file there or none, at which its names were looked for.
+        absent: those of them where there was none.
     """
 
     def __init__(self, names: Names, load: Callable[[str], Outline | None]) -> None:
         self.names = names
         self.looked_at: dict[str, set[str]] = {}
+        self.absent: set[str] = set()
         self._load = load
         self._named: dict[tuple[str, str, str], Known | None] = {}
         self._packages: dict[str, Home] = {}
@@ -134,7 +139,7 @@ class Index:
     def _resolve(self, outline: Outline, name: str, seen: frozenset[tuple[str, str]]) -> Place | None:
         """Follow imports, aliases and re-exports to the class's definition."""
         key = (outline.text.path, name)
-        if key in seen:
+        if key in seen or len(seen) > MOST_HOPS:
             return None
         seen |= {key}
         local = outline.find_class(name, "")
@@ -174,6 +179,7 @@ class Index:
         folder = os.path.dirname(path)
         if folder not in self._packages:
             found = _package(Path(place(folder)))
+            self.absent.add(found.looked_at[-1])
             if found.root not in self._roots:
                 self._climb(found.root)
             self._packages[folder] = msgspec.structs.replace(found, looked_at=(*found.looked_at, str(found.root)))
@@ -207,6 +213,7 @@ class Index:
                     if found is None:
                         places.append(path)
                         found = path if os.path.isfile(path) else None
+            self.absent.update(places[:-1] if found else places)
             self._files[key] = Search(found, tuple(places))
         return self._files[key]
 
@@ -225,7 +232,9 @@ class Index:
             marks = [os.path.join(folder, name) for name in _PROJECT_FILES]
             passed.append(folder)
             looked_at.update(marks)
-            if is_found := any(map(os.path.exists, marks)):
+            missing = [mark for mark in marks if not os.path.exists(mark)]
+            self.absent.update(missing)
+            if is_found := len(missing) < len(marks):
                 break
         # Where none begins, the folder stands alone.
         self._roots[root] = tuple(

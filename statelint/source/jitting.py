@@ -168,11 +168,7 @@ class _Judge:
         found = self.tree.find(name, node)
         if found is None or len(found[1]) != 1 or isinstance(found[0], ast.ClassDef):
             return None
-        uses = [
-            each
-            for each in walk([found[0]], WITH_NAMES)
-            if isinstance(each, ast.Name) and each.id == name and isinstance(each.ctx, ast.Load)
-        ]
+        uses = [each for each in self.tree.loads.get(name, ()) if self.tree.is_in(each, found[0])]
         called = [use for use in uses if getattr(self.tree.parents[use], "func", None) is use]
         return list(called) if called and len(called) == len(uses) else None
 

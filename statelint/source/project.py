@@ -103,6 +103,8 @@ class Project:
         outline = self._drawn(place(path), text, whole=True)
         if isinstance(outline, SyntaxFault):
             return Reading(path, text.content, (outline,))
+        says = False
+        parts: tuple[object, ...] = ()
         try:
             says = mentions_jax(data) or any(map(functools.partial(self._builds, outline), outline.hints))
             parts = tuple(self._parts(outline)) if says else ()

@@ -33,24 +33,36 @@ _Update = tuple[str, ast.Attribute, Term]
 def read(outline: Outline, index: Index, telling: Set[ast.AST]) -> Iterator[Found]:
     """What these nodes build or change; the statements that they stand in are among them."""
     context = Context(module_scope(outline))
+    later: dict[str, afterwards.Afterwards] = {}
     for statement in outline.body:
         if statement in telling:
             try:
-                yield from _Walk(outline, index, context, telling).read(statement)
+                yield from _Walk(outline, index, context, telling, later).read(statement)
             except RecursionError:
                 yield SyntaxFault(Location(outline.text.path, statement.lineno), TOO_DEEP)
 
 
 class _Walk:
-    """One statement."""
+    """One statement.
 
-    def __init__(self, outline: Outline, index: Index, context: Context, telling: Set[ast.AST]) -> None:
+    Args:
+        later: by scope what becomes of its names; for all statements of the file, since it is read only once.
+    """
+
+    def __init__(
+        self,
+        outline: Outline,
+        index: Index,
+        context: Context,
+        telling: Set[ast.AST],
+        later: dict[str, afterwards.Afterwards],
+    ) -> None:
         self.outline = outline
         self.telling = telling
         self.names = index.names
         self.values = Values(outline, index)
         self.top = context
-        self.later: dict[str, afterwards.Afterwards] = {}
+        self.later = later
         self.drafts: list[Draft] = []
         self.steps: list[tuple[_Def, list[_Update]]] = []
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Set
 
 from statelint.diagnostics import Edit, Location, insert_before, replace
 from statelint.source.text import Text
-from statelint.source.tree import Tree
+from statelint.source.tree import Tree, name_of
 
 
 def split_key(
@@ -24,7 +25,7 @@ def split_key(
         return ()
     using, keeping = (_statement(step, node) for node in (key, kept))
     others = [node for node in ast.walk(step) if ast.dump(node) == ast.dump(key) and node not in (key, kept)]
-    names = {_name(node) for node in ast.walk(step)}
+    names = set(map(name_of, ast.walk(step)))
     if using is None or keeping is None or keeping.lineno < using.lineno or others or "subkey" in names:
         return ()
     if isinstance(key, ast.Name):
@@ -57,14 +58,6 @@ def _first_line(node: ast.stmt) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _name(node: ast.AST) -> str:
-    for attribute in ("id", "arg", "name", "asname"):
-        name = getattr(node, attribute, None)
-        if isinstance(name, str):
-            return name
-    return ""
-
-
 def jitted_outside(tree: Tree, site: ast.AST, inside: str, text: Text) -> tuple[Edit, ...]:
     """A jit made once, before the function or class in which it is called; none where it needs what only that knows."""
     top = next((child for parent, child in tree.around(site) if parent is tree.module), None)
@@ -76,7 +69,7 @@ def jitted_outside(tree: Tree, site: ast.AST, inside: str, text: Text) -> tuple[
         return ()
     while line > 1 and text.lines[line - 2].startswith("#"):
         line -= 1
-    name = _unused(f"jitted_{inside}" if inside else "jitted", {_name(node) for node in tree.nodes})
+    name = _unused(f"jitted_{inside}" if inside else "jitted", tree.names)
     statement = f"{name} = {text.read(text.at(site))}\n\n\n"
     return (*insert_before(Location(text.path, line), statement), *replace(text.at(site), name))
 
@@ -92,6 +85,6 @@ def _is_known(tree: Tree, node: ast.Name, site: ast.Call, line: int) -> bool:
     return any(inner is scope for inner in ast.walk(site))
 
 
-def _unused(name: str, taken: set[str]) -> str:
+def _unused(name: str, taken: Set[str]) -> str:
     candidates = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
     return next(each for each in candidates if each not in taken)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -106,6 +107,24 @@ class Tree:
             node = self.parents[node]
         return node
 
+    @functools.cached_property
+    def loads(self) -> dict[str, list[ast.Name]]:
+        """Where each name is read."""
+        found: dict[str, list[ast.Name]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(node)
+        return found
+
+    @functools.cached_property
+    def names(self) -> frozenset[str]:
+        """All that anything is called by in the file."""
+        return frozenset(map(name_of, self.nodes))
+
+    def is_in(self, node: ast.AST, other: ast.AST) -> bool:
+        """Whether a node stands somewhere in another."""
+        return other is self.module or any(parent is other for parent, _ in self.around(node))
+
     def bound(self, scope: ast.AST, name: str) -> list[Binding]:
         """Where a scope binds a name."""
         return self._bindings.get(scope, {}).get(name, [])
@@ -175,6 +194,15 @@ class Tree:
 
     def _bind_in(self, scope: ast.AST, name: str, binding: Binding) -> None:
         self._bindings.setdefault(scope, {}).setdefault(name, []).append(binding)
+
+
+def name_of(node: ast.AST) -> str:
+    """What a node is called by, or calls something; empty for one without a name."""
+    for attribute in ("id", "arg", "name", "asname"):
+        name = getattr(node, attribute, None)
+        if isinstance(name, str):
+            return name
+    return ""
 
 
 _SCOPES = frozenset({ast.Module, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})

@@ -116,7 +116,10 @@ class Values:
         return self.names.is_state(context.bound) or self.names.is_state_dict(keys)
 
     def _may_hold_arrays(self, term: Term, leaves: Sequence[Leaf], context: Context) -> bool:
-        """Something in it, or in what is unpacked into it."""
+        """Something in it, or in what is unpacked into it; NumPy arrays among Python values are the host's own."""
+        kinds = [context.scope.kind(leaf.term)[0] for leaf in leaves]
+        if Kind.NUMPY in kinds and all(kind is Kind.NUMPY or kind in _PLAIN for kind in kinds):
+            return False
         entries = [(leaf.name, leaf.term) for leaf in leaves]
         entries += [("", part.value) for part in term.parts if part.starred]
         return any(may_hold_arrays(name, each, context.scope, self.names) for name, each in entries)
@@ -347,3 +350,6 @@ def _elements(term: Term) -> list[Term]:
 
 
 _SHORT = {"dict": "{...}", "tuple": "(...)", "call": "dict(...)"}
+
+
+_PLAIN = (Kind.INT, Kind.FLOAT, Kind.BOOL, Kind.COMPLEX, Kind.STRING, Kind.NONE)
