@@ -326,7 +326,11 @@ class StepTrace(msgspec.Struct, frozen=True):
     @property
     def restore_cost(self) -> str:
         """What a weak leaf that is stable in the loop costs, in words."""
-        return f"{self.jit} compiles once more for the first restored state, which brings it back strong"
+        if self.executables.restore > 1:
+            more = f"{self.executables.restore} times more from the first restored state on"
+        else:
+            more = "once more for the first restored state"
+        return f"{self.jit} compiles {more}, which brings it back strong"
 
     @property
     def compiled_donation(self) -> CompiledDonation | None:

@@ -51,7 +51,8 @@ def in_trace(trace: StepTrace) -> Iterator[Diagnostic]:
     moved = [leaf for leaf in trace.leaves if leaf.moves]
     if moved:
         first, move = moved[0], moved[0].moves[0]
-        others = f", and so do {len(moved) - 1} other leaves" if len(moved) > 1 else ""
+        more = len(moved) - 1
+        others = f", and so do {more} other leaves" if more > 1 else ", and so does another leaf" if more else ""
         what = f"{first.label} goes into call {move.call} {move.before} and comes out {move.after}{others}"
         # What had a place is moved by the step; what had none was left without one where the state is made.
         is_left = move.before == "uncommitted"
