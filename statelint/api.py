@@ -133,7 +133,7 @@ def _check(
         if name not in known:
             raise TypeError(f"{caller_name}() got an unexpected keyword argument {name!r}{did_you_mean(name, known)}")
     settings, comments = _settings(), Comments(Texts(()))
-    scope = Scope(settings, Options(ignore=tuple(ignore)))
+    scope = Scope(settings, Options(ignore=tuple(ignore)), dashes="")
     said = filter(scope.holds, rules.in_trace(trace(step, state, *args, **options)))
     found = [scope.weighed(finding) for finding in said if not comments.silence(finding)]
     return sorted(baseline.load(settings).beyond(found), key=lambda finding: finding.sort_key)

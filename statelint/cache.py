@@ -296,6 +296,6 @@ def clean(folder: str) -> bool:
     }:
         for name in _OURS:
             os.unlink(os.path.join(folder, name))
-        os.rmdir(folder)
+        (os.unlink if os.path.islink(folder) else os.rmdir)(folder)
         return True
     return bool(found)

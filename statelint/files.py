@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
@@ -33,6 +34,9 @@ def write(path: str, data: bytes, *, lasting: bool = True) -> None:
             stream.write(data)
         return
     target = os.path.realpath(path)
+    if os.path.exists(target) and not os.access(target, os.W_OK):
+        # Its folder would let us put another in its place, but someone wants this one as it is.
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     folder = os.path.dirname(target)
     sweep(folder)
     descriptor, temporary = tempfile.mkstemp(prefix=f".statelint-{os.getpid()}-", suffix=".tmp", dir=folder)
@@ -44,6 +48,7 @@ def write(path: str, data: bytes, *, lasting: bool = True) -> None:
                 os.fsync(stream.fileno())
         if os.path.exists(target):
             shutil.copymode(target, temporary)
+            _keep_owner(target, temporary)
         else:
             os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
@@ -51,6 +56,13 @@ def write(path: str, data: bytes, *, lasting: bool = True) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _keep_owner(target: str, temporary: str) -> None:
+    status, own = os.stat(target), os.stat(temporary)
+    if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (own.st_uid, own.st_gid):
+        with contextlib.suppress(OSError):  # only root can give a file away
+            os.chown(temporary, status.st_uid, status.st_gid)
 
 
 @functools.cache

@@ -25,15 +25,18 @@ def settled(config: Config, options: Options) -> Config:
     )
 
 
-def selection(config: Config, options: Options) -> frozenset[str]:
+def selection(config: Config, options: Options, *, dashes: str = "--") -> frozenset[str]:
     """The codes of the rules that run, but for what a file is spared.
+
+    Args:
+        dashes: what stands before the name of an option where it is given.
 
     Raises:
         UsageError: an option names no rule, or none is left.
     """
     names = rules.names()
-    asked = {"--select": options.select, "--extend-select": options.extend_select, "--ignore": options.ignore}
-    wrong = [f"{option}: {line}" for option, texts in asked.items() for line in unknown_rules(texts, names)]
+    asked = {"select": options.select, "extend-select": options.extend_select, "ignore": options.ignore}
+    wrong = [f"{dashes}{option}: {line}" for option, texts in asked.items() for line in unknown_rules(texts, names)]
     if wrong:
         raise UsageError(wrong)
     said = settled(config, options)
@@ -49,11 +52,15 @@ def selection(config: Config, options: Options) -> frozenset[str]:
 
 
 class Scope:
-    """The codes that run in a file: the selected ones without its `per-file-ignores`."""
+    """The codes that run in a file: the selected ones without its `per-file-ignores`.
 
-    def __init__(self, config: Config, options: Options) -> None:
+    Args:
+        dashes: what stands before the name of an option where it is given.
+    """
+
+    def __init__(self, config: Config, options: Options, *, dashes: str = "--") -> None:
         names = rules.names()
-        self._enabled = selection(config, options)
+        self._enabled = selection(config, options, dashes=dashes)
         self._severities = severities(config.severity, names)
         self._root = os.path.realpath(config.root)
         self._ignores = [

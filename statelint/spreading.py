@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, NamedTuple
 
 _WIDTH = 4
@@ -48,15 +51,37 @@ def spread(work: Callable[[int], Any], finish: Callable[[], Any], pieces: int, w
         sender.close()
     receivers: list[Connection] = [receiver for receiver, _ in pipes]
     workers_of = {id(receiver): at for at, receiver in enumerate(receivers)}
-    while receivers:
-        for ready in wait(receivers):
-            assert isinstance(ready, Connection)
-            try:
-                yield Piece(workers_of[id(ready)], *ready.recv())
-            except (EOFError, OSError):
-                receivers.remove(ready)
-    for process in processes:
-        process.join()
+    with _ending_together(processes):
+        while receivers:
+            for ready in wait(receivers):
+                assert isinstance(ready, Connection)
+                try:
+                    yield Piece(workers_of[id(ready)], *ready.recv())
+                except (EOFError, OSError):
+                    receivers.remove(ready)
+        for process in processes:
+            process.join()
+
+
+@contextlib.contextmanager
+def _ending_together(processes: Sequence[BaseProcess]) -> Iterator[None]:
+    """A signal that ends this process ends those, too: they would notice only when they have something to send."""
+
+    def end(number: int, frame: object) -> None:
+        for process in processes:
+            process.terminate()
+        signal.signal(number, before[signal.Signals(number)])
+        signal.raise_signal(number)
+
+    if threading.current_thread() is not threading.main_thread():  # the only one that can be told of signals
+        yield
+        return
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _numbers(pieces: int) -> int:

@@ -412,3 +412,11 @@ def test_a_fault_of_our_own_is_one_line_and_no_finding(project: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "statelint: error: internal error at <string>:2: KeyError: 'lost'\n"
+
+
+def test_modules_of_the_project_are_not_imported(tmp_path: Path) -> None:
+    for name in ("msgspec", "random", "typing"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('run')\n")
+    (tmp_path / "a.py").write_text("x = 1\n")
+    done = run(tmp_path, "--no-probe", "a.py", PYTHONSAFEPATH="")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "All clean: 1 file checked\n", "")

@@ -455,6 +455,17 @@ def test_what_cannot_be_written_is_as_it_was(tmp_path: Path, monkeypatch: pytest
     assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.py", "old")]
 
 
+def test_what_is_not_to_be_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("old")
+    path.chmod(0o444)
+    if os.geteuid() == 0:  # who may write everything
+        monkeypatch.setattr(os, "access", lambda path, mode: bool(os.stat(path).st_mode & 0o222))
+    with pytest.raises(PermissionError):
+        files.write(str(path), b"new")
+    assert path.read_text() == "old"
+
+
 def test_a_killed_process_leaves_no_half_written_file(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     size = 2_000_000

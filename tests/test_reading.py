@@ -113,6 +113,20 @@ def test_a_class_that_comes_to_be_of_jax(run: Run) -> None:
     assert codes(run()) == [("b.py", "SL101", "step")]
 
 
+def test_a_module_that_comes_while_a_run_reads(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run.folder / "b.py").write_text(BUILDS.format(module="a"))
+    learn = Cache.learn
+
+    def late(*args: Any) -> None:
+        (run.folder / "a.py").write_text(STATE.format(field="step"))
+        learn(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cache, "learn", late)
+        assert run.findings("b.py") == []
+    assert codes(run("b.py")) == [("b.py", "SL101", "step")]
+
+
 def test_a_module_that_comes_to_stand_before_another(run: Run) -> None:
     (run.folder / "src").mkdir()
     (run.folder / "src" / "states.py").write_text(STATE.format(field="step"))
@@ -202,6 +216,17 @@ def test_clean(run: Run) -> None:
     assert run.capsys.readouterr().out == "There is no cache in .statelint_cache\n"
 
 
+def test_clean_takes_a_link_away_too(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    (run.folder / "elsewhere").mkdir()
+    (run.folder / ".statelint_cache").symlink_to("elsewhere")
+    (run.folder / "a.py").write_text("import jax\n")
+    run.findings()
+    assert main(["clean"]) == 0
+    capsys.readouterr()
+    assert not (run.folder / ".statelint_cache").is_symlink()
+    assert list((run.folder / "elsewhere").iterdir()) == []
+
+
 def test_a_folder_that_is_a_file(run: Run) -> None:
     (run.folder / "a.py").write_text("import jax\ndef init(params):\n    return {'params': params, 'step': 0}\n")
     (run.folder / ".statelint_cache").write_text("mine")
@@ -270,6 +295,21 @@ def test_a_process_that_dies_is_made_up_for(many: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(reading, "_report", die)
     assert reading.read(files, Names(), known=nothing, jobs=2) == alone
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_run_ends_its_processes(many: Path, number: signal.Signals) -> None:
+    code = (
+        "import sys, time\nfrom statelint import reading\nfrom statelint.cli import main\n"
+        "def wait(*_):\n    print('reads', flush=True)\n    time.sleep(600)\n"
+        "reading._report = wait\nmain(['--no-cache', '-j2', '--isolated', '.'])\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], cwd=many, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert [run.stdout.readline() for _ in range(2)] == ["reads\n", "reads\n"]
+        run.send_signal(number)
+        assert run.wait() == -number
+        assert run.stdout.read() == ""  # nobody holds it any more
 
 
 def test_what_a_process_that_dies_has_read_is_read_again(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,10 +260,23 @@ class Words:
         seen: set[str] = set()
         for number, call in enumerate(self.calls, start=1):
             for path, before, after, node in differences(call.before.root, call.after.root):
-                if path not in seen:
+                if path not in seen and self._told_as[path] == path:
                     seen.add(path)
                     produced = self.step_code.sets(node) or self.step_code.result()
                     yield {"call": number, "path": path, "before": before, "after": after, "produced": produced}
+
+    @functools.cached_property
+    def _told_as(self) -> dict[str, str]:
+        """By the path of what a call changes of the structure, that of what stands for it: a container that grows at
+        every call is told of by what the first one adds.
+        """
+        first: dict[str, tuple[int, str]] = {}
+        told: dict[str, str] = {}
+        for number, call in enumerate(self.calls, start=1):
+            for path, _, _, node in differences(call.before.root, call.after.root):
+                since, one = first.setdefault(node.parent.path if node.parent else "", (number, path))
+                told.setdefault(path, path if since == number else one)
+        return told
 
     def _donation(self) -> Facts | None:
         if self.first is None or not (self.first.lost or self.first.program):
@@ -294,7 +307,8 @@ class Words:
             if any(call.after.key_equals(earlier.before) for earlier in self.calls[:number]):
                 continue
             for change in (*call.before.changes_to(call.after), *_of_nodes(call)):
-                yield _extra(number + 1, change, produced)
+                path = self._told_as.get(change[0], change[0])
+                yield _extra(number + 1, (path, *change[1:]), produced)
         for change in self._of_restore():
             yield _extra(None, change, made)
 

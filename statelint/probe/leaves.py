@@ -108,7 +108,8 @@ def _dtype(name: str, text: str) -> Any:
         # canonical, as jit makes it: float64 is float32 unless 64-bit types are enabled.
         return jax.dtypes.canonicalize_dtype(jnp.dtype(name))
     except TypeError:
-        raise NotationError(f'"{text}": no such dtype') from None
+        known = "; a PRNG key is key<fry>[]" if name == "key" else ""
+        raise NotationError(f'"{text}": no such dtype{known}') from None
 
 
 def resolve_notation(tree: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Collection, Iterator
 from typing import Any
@@ -150,7 +151,23 @@ def _spell(key: Any, attribute: str | None) -> tuple[str, str]:
     return f"[<child {index}>]", ""
 
 
+class _Order(tuple[Any, ...]):
+    """The keys of an OrderedDict: another treedef where those that two have in common stand in another order."""
+
+    __hash__ = tuple.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Order):
+            return NotImplemented
+        common = set(self) & set(other)
+        return [key for key in self if key in common] == [key for key in other if key in common]
+
+
 def _statics(node: Node, treedef: Any) -> dict[str, Any]:
+    if isinstance(node.value, collections.defaultdict):
+        return {"default_factory": node.value.default_factory}
+    if isinstance(node.value, collections.OrderedDict):
+        return {"keys()": _Order(node.value)}
     if issubclass(node.kind, BUILTIN):
         return {}
     children = {child.name for child in node.children or ()}

@@ -1,6 +1,7 @@
 """What each library calls a step and a state."""
 
 import functools
+import inspect
 from typing import Any
 
 import equinox as eqx
@@ -128,6 +129,27 @@ def count_up(module: Any) -> None:
         module.count.value = module.count.value + 1
     else:
         module.count += 1
+
+
+class Calling(nnx.Module):
+    def __init__(self) -> None:
+        self.w = nnx.Param(jnp.ones(3))
+        self.n_steps = 0
+
+    def __call__(self) -> Any:
+        self.n_steps += 1
+        return self.w.value.sum()
+
+
+@nnx.jit
+def call(module: Any) -> Any:
+    return module()
+
+
+def test_an_attribute_that_a_method_changes_is_found_there() -> None:
+    (finding,) = check(call, Calling)
+    lines, first = inspect.getsourcelines(Calling)
+    assert (finding.code, finding.location.line) == ("SL101", first + lines.index("        self.n_steps += 1\n"))
 
 
 @nnx.jit

@@ -5,7 +5,7 @@ import functools
 import inspect
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,7 @@ from flax.training.train_state import TrainState
 from jax.experimental import sparse
 
 from statelint import check, trace
+from statelint.diagnostics import Severity
 from tests.reality import measure
 
 
@@ -267,6 +268,50 @@ def create_with_helper() -> Any:
 def test_a_weak_leaf_of_a_helper_is_found_at_the_helpers_line() -> None:
     (finding,) = check(lambda s: s, create_with_helper)
     assert (finding.code, finding.location.line) == ("SL103", line_of(scale, "asarray"))
+
+
+def make_params() -> Any:
+    return {"w": jnp.ones((4, 4)), "b": jnp.zeros(4)}
+
+
+def create_with_an_average() -> Any:
+    params = make_params()
+    return {"params": params, "ema": params}
+
+
+class Sampler(NamedTuple):
+    x: Any
+    key: Any
+
+
+def create_sampler() -> Any:
+    return Sampler(jnp.zeros(3), jax.random.key(0))
+
+
+def sample(sampler: Any) -> Any:
+    noise = jax.random.normal(sampler.key, (3,))
+    return sampler._replace(x=sampler.x + noise)
+
+
+def test_a_tree_that_is_held_twice_is_found_where_it_is_put_the_second_time() -> None:
+    (finding,) = check(lambda s: s, create_with_an_average)
+    assert (finding.code, finding.location.line) == ("SL401", line_of(create_with_an_average, '"ema"'))
+
+
+def test_a_key_that_nothing_sets_is_found_where_it_is_used() -> None:
+    (finding,) = check(sample, create_sampler)
+    assert (finding.code, finding.location.line) == ("SL305", line_of(sample, "normal"))
+
+
+def test_the_step_counter_that_a_library_makes_is_to_be_replaced() -> None:
+    (finding,) = [each for each in check(lambda s: s, create_with_flax) if each.code == "SL101"]
+    assert finding.fix is not None
+    assert finding.fix.message == "add `.replace(step=jnp.zeros((), jnp.int32))`"
+
+
+def test_a_static_value_made_anew_is_only_advised_on() -> None:
+    found = {each.code: each.severity for each in check(lambda s: s, create_with_flax)}
+    assert found["SL205"] == Severity.INFO
 
 
 LINESEARCH = optax.scale_by_backtracking_linesearch(4)

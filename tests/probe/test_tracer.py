@@ -1,5 +1,6 @@
 """What the tracer sees, held against real jit where a number is claimed."""
 
+import collections
 import dataclasses
 import functools
 from pathlib import Path
@@ -296,6 +297,31 @@ def test_structure_differences_are_told_by_path() -> None:
         "['added']": (None, "a leaf"),
         "['dropped']": ("an empty tuple", None),
     }
+
+
+def test_what_the_treedefs_of_dicts_hold_besides_their_keys() -> None:
+    def counted(state: Any) -> Any:
+        return collections.defaultdict(lambda: 0, {key: leaf * 2 for key, leaf in state.items()})
+
+    def turned(state: Any) -> Any:
+        state = collections.OrderedDict(state)
+        state.move_to_end("b")
+        return state
+
+    found = check(counted, lambda: collections.defaultdict(int, a=jnp.zeros(2)))
+    assert [(each.code, each.field) for each in found] == [("SL202", "default_factory")]
+    (only,) = check(turned, lambda: collections.OrderedDict(b=jnp.ones(2), a=jnp.ones(1)))
+    assert "state.keys() is static, and the step changes it from ('b', 'a') to ('a', 'b')" in only.message
+    (only,) = check(
+        lambda s: type(s)({**s, "c": s["a"]}), lambda: collections.OrderedDict(b=jnp.ones(2), a=jnp.ones(1))
+    )
+    assert only.code == "SL301"
+
+
+def test_a_container_that_grows_is_told_of_once() -> None:
+    (only,) = check(lambda state: {"h": [*state["h"], jnp.zeros(())]}, lambda: {"h": []})
+    assert (only.code, only.field) == ("SL301", "['h'][0]")
+    assert only.message.endswith("compiles anew at every call, still at call 33")
 
 
 def test_a_class_without_keys_is_told_by_its_attributes() -> None:

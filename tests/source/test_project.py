@@ -241,6 +241,9 @@ def hidden():
             ("mod.f", 9),
         ]
 
+    def test_one_that_comes_with_all_else(self) -> None:
+        assert [probe.name for probe in read("from statelint import *\np = Probe(f, g)").probes] == ["p"]
+
     def test_another_probe(self) -> None:
         assert read("import jax\nfrom oscilloscope import Probe\np = Probe(f, g)").probes == ()
 
@@ -297,6 +300,12 @@ class TestFilesThatSayNothingOfJax:
         assert [reading.screened for reading in readings] == [True, False, False, False, False]
         faults = [any(isinstance(part, SyntaxFault) for part in reading.parts) for reading in readings]
         assert faults == [False, True, True, False, True]
+
+    def test_an_alias_of_itself_is_no_class(self, tmp_path: Path) -> None:
+        for aliases in ("FooState = FooState.inner", "FooState = BarState.a\nBarState = FooState.b"):
+            files = {"lib.py": f"import jax\n{aliases}\n", "use.py": "from lib import FooState\ns = FooState(step=0)\n"}
+            assert lint_tree(tmp_path, files, "lib.py", "use.py") == []
+            assert lint_tree(tmp_path, {"one.py": f"{files['lib.py']}s = FooState(step=0)\n"}, "one.py") == []
 
     def test_a_record_called_a_state_is_none_of_jax(self, tmp_path: Path) -> None:
         fields = "    line: str\n    params: dict\n    step: object\n"
