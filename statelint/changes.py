@@ -79,7 +79,7 @@ def fix(
     paths: Sequence[str], config: Config, options: Options, *, unsafe: bool, progress: Progress = SILENT
 ) -> Changes:
     """The fixes of what the source shows, of the safe kind or of both, until none is left to make."""
-    before = dict(inputs.read_files(paths, config, options.buffer))
+    before = dict(inputs.read_files(paths, config, options.buffer).read)
     after = dict(before)
     fixed: list[Diagnostic] = []
     seen: Counter[tuple[str, ...]] | None = None
@@ -128,7 +128,7 @@ def _by_file(findings: Iterable[Diagnostic], *, unsafe: bool) -> dict[str, list[
 
 def ignore(paths: Sequence[str], config: Config, report: Report) -> Changes:
     """Comments that silence the findings of a report, in the files that it is about."""
-    before = dict(inputs.read_files(paths, config))
+    before = dict(inputs.read_files(paths, config).read)
     after = dict(before)
     settled: list[Diagnostic] = []
     refused: list[tuple[Diagnostic, str]] = []

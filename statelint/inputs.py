@@ -6,13 +6,14 @@ import functools
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from statelint import cache, discovery, reading, rules, suppressions
 from statelint.config import Config
-from statelint.diagnostics import Diagnostic
-from statelint.model.source import UnusedIgnore
+from statelint.diagnostics import Diagnostic, Location
+from statelint.model.source import SyntaxFault, UnusedIgnore
 from statelint.options import Options, UsageError
 from statelint.progress import SILENT, Progress
 from statelint.reading import FileReport
@@ -83,27 +84,29 @@ def search(paths: Sequence[str], config: Config) -> discovery.Found:
     return found
 
 
-def read_files(
-    paths: Sequence[str], config: Config, buffer: tuple[str, bytes] | None = None
-) -> list[tuple[str, bytes]]:
-    """The files under these paths, or under the current folder, with their content; a buffer in place of them.
+class Files(NamedTuple):
+    """Files by path and content, and those that cannot be read."""
+
+    read: list[tuple[str, bytes]]
+    faults: list[SyntaxFault]
+
+
+def read_files(paths: Sequence[str], config: Config, buffer: tuple[str, bytes] | None = None) -> Files:
+    """The files under these paths, or under the current folder; a buffer in place of them.
 
     Raises:
-        UsageError: a path is wrong, or a file cannot be read.
+        UsageError: a path is wrong.
     """
     if buffer is not None:
-        return [buffer]
-    files: list[tuple[str, bytes]] = []
-    errors: list[str] = []
+        return Files([buffer], [])
+    found = Files([], [])
     for path in search(paths, config).files:
         try:
             with open(path, "rb") as stream:
-                files.append((path, stream.read()))
+                found.read.append((path, stream.read()))
         except OSError as error:
-            errors.append(f"{path}: cannot be read: {error.strerror}")
-    if errors:
-        raise UsageError(errors)
-    return files
+            found.faults.append(SyntaxFault(Location(path, 1), f"cannot be read: {error.strerror}"))
+    return found
 
 
 def read_sources(

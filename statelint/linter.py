@@ -44,9 +44,10 @@ def run(paths: Sequence[str], config: Config, options: Options, progress: Progre
     """
     scope = Scope(config, options)
     known = baseline.load(config, renew=options.renew_baseline)
-    files = read_files(paths, config, options.buffer)
+    files, faults = read_files(paths, config, options.buffer)
     texts = Texts(files)
-    readings = read_sources(files, config, options, progress)
+    unread = [FileReport(fault.at.path, tuple(rules.in_source([fault])), parsed=False) for fault in faults]
+    readings = [*read_sources(files, config, options, progress), *unread]
     declared = probing.declared(readings, config)
     asked = probing.asked_for(declared, paths, (path for path, _ in files), config) if options.probe else []
     outcomes = probing.run(asked, config, options, progress) if asked else []

@@ -46,7 +46,7 @@ def is_reference(target: str) -> bool:
 
 def declared(paths: Sequence[str], config: Config, options: Options, progress: Progress = SILENT) -> list[Declared]:
     """The probes that a run over these paths is about."""
-    files = inputs.read_files(paths, config)
+    files = inputs.read_files(paths, config).read
     readings = inputs.read_sources(files, config, options, progress)
     return probing.asked_for(probing.declared(readings, config), paths, _paths(files), config)
 

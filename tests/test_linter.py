@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -270,6 +272,26 @@ def test_the_active_environment_runs_the_probes(tmp_path: Path, monkeypatch: pyt
     Path("train.py").write_text(TRAIN + IN_CODE)
     assert [d.code for d in lint("train.py").diagnostics] == ["SL304"]
     assert (tmp_path / "ran").exists()
+
+
+def test_a_file_that_cannot_be_read_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("train.py").write_text(TRAIN + IN_CODE)
+    Path("locked.py").write_text(TRAIN)
+    Path("locked.py").chmod(0)
+    if os.geteuid() == 0:  # who may read everything
+        opened = open
+        monkeypatch.setattr("builtins.open", lambda path, *rest, **named: refused(opened, path, *rest, **named))
+    report = lint("train.py", "locked.py")
+    (unread,) = [each for each in report.diagnostics if each.code == "SL900"]
+    assert (unread.location.path, unread.message) == ("locked.py", "not checked: cannot be read: Permission denied")
+    assert {each.code for each in report.diagnostics} == {"SL304", "SL900"}
+    assert report.unparsed == 1
+
+
+def refused(opened: Any, path: Any, *rest: Any, **named: Any) -> Any:
+    if path == "locked.py":
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return opened(path, *rest, **named)
 
 
 # --- comments

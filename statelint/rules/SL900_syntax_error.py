@@ -2,8 +2,8 @@
 
 ## What it does
 
-Reports a file that does not parse, whose bytes cannot be decoded, or that is nested too deeply to be
-read. Nothing in such a file, or in such a statement, was checked, and what was not checked is never
+Reports a file that cannot be opened, that does not parse, whose bytes cannot be decoded, or that is nested too deeply
+to be read. Nothing in such a file, or in such a statement, was checked, and what was not checked is never
 called clean.
 
 Syntax newer than the Python that runs statelint is read all the same.
