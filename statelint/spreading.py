@@ -70,7 +70,7 @@ def _ending_together(processes: Sequence[BaseProcess]) -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         for process in processes:
             process.terminate()
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
         signal.raise_signal(number)
 
     if threading.current_thread() is not threading.main_thread():  # the only one that can be told of signals
@@ -81,7 +81,7 @@ def _ending_together(processes: Sequence[BaseProcess]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _numbers(pieces: int) -> int:

@@ -132,7 +132,7 @@ class Call:
     def used_at(self, place: int) -> frames.Place | None:
         """The user's line that first reads a leaf."""
         source = self.inputs.get(place)
-        found = [] if source is None else Jaxpr(self.jaxpr.jaxpr).reader(self.jaxpr.jaxpr.invars[source])
+        found = [] if source is None else self.jaxpr.reader(self.jaxpr.jaxpr.invars[source])
         return next(iter(found), None)
 
     def draws_again(self, place: int) -> bool:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
 from statelint.probe import frames
+
+
+class Made(NamedTuple):
+    """A variable: the equation that makes it, and its place among the outputs of that."""
+
+    equation: Any
+    place: int
 
 
 class Jaxpr:
@@ -22,10 +29,14 @@ class Jaxpr:
         self.jaxpr = jaxpr
 
     @functools.cached_property
-    def _makers(self) -> dict[Any, Any]:
-        return {variable: equation for equation in self.jaxpr.eqns for variable in equation.outvars}
+    def _makers(self) -> dict[Any, Made]:
+        return {
+            variable: Made(equation, place)
+            for equation in self.jaxpr.eqns
+            for place, variable in enumerate(equation.outvars)
+        }
 
-    def _maker(self, variable: Any) -> Any:
+    def _maker(self, variable: Any) -> Made | None:
         return None if is_literal(variable) else self._makers.get(variable)
 
     def operation(self, variable: Any) -> list[frames.Place]:
@@ -33,11 +44,11 @@ class Jaxpr:
 
         A jitted step is one operation, called by us; its own operations carry the user's frames.
         """
-        if (equation := self._maker(variable)) is None:
+        if (made := self._maker(variable)) is None:
             return []
-        if places := frames.of_operation(equation.source_info):
+        if places := frames.of_operation(made.equation.source_info):
             return places
-        inner, name = _inside(equation, variable)
+        inner, name = _inside(made)
         return inner.operation(name) if inner else []
 
     def reader(self, variable: Any) -> list[frames.Place]:
@@ -49,32 +60,32 @@ class Jaxpr:
                         return found
                     for inner in _called(equation):
                         if len(inner.invars) == len(equation.invars):
-                            return Jaxpr(inner).reader(inner.invars[number])
+                            return opened(inner).reader(inner.invars[number])
         return []
 
     def library(self, variable: Any) -> frames.Place | None:
         """The line of a library at which the operation that made a variable stands, where it stands in one."""
-        if (equation := self._maker(variable)) is None:
+        if (made := self._maker(variable)) is None:
             return None
-        inner, name = _inside(equation, variable)
-        return (inner.library(name) if inner else None) or frames.of_library(equation.source_info)
+        inner, name = _inside(made)
+        return (inner.library(name) if inner else None) or frames.of_library(made.equation.source_info)
 
     def placed(self, variable: Any) -> Any:
         """The sharding that an eager factory commits a variable to, as far as it says so."""
-        equation = self._maker(variable)
-        if equation is not None and equation.primitive.name == "device_put":
-            target = equation.params["devices"][equation.outvars.index(variable)]
+        made = self._maker(variable)
+        if made is not None and made.equation.primitive.name == "device_put":
+            target = made.equation.params["devices"][made.place]
             return jax.sharding.SingleDeviceSharding(target) if isinstance(target, jax.Device) else target
         place = self.sharded(variable)
         return place if _on_devices(place) else None
 
     def sharded(self, variable: Any) -> Any:
         """The sharding that the operation which made a variable names for it, over the axes of a mesh."""
-        if (equation := self._maker(variable)) is None:
+        if (made := self._maker(variable)) is None:
             return None
-        place = _outputs(equation)[equation.outvars.index(variable)]
+        place = _output(made)
         if place is None:
-            inner, name = _inside(equation, variable)
+            inner, name = _inside(made)
             return inner.sharded(name) if inner else None
         return place
 
@@ -91,21 +102,28 @@ class Jaxpr:
 
     def source(self, variable: Any) -> Any:
         """The variable whose buffer an eager one may be."""
-        while (equation := self._maker(variable)) is not None:
-            operand = _handed_on(equation, equation.outvars.index(variable))
+        while (made := self._maker(variable)) is not None:
+            operand = _handed_on(made.equation, made.place)
             if operand is None:
                 break
             variable = operand
         return variable
 
 
-def _inside(equation: Any, variable: Any) -> tuple[Jaxpr | None, Any]:
+@functools.cache
+def opened(jaxpr: Any) -> Jaxpr:
+    """An open jaxpr that is called. Cached until a probe is done: a step may have thousands of outputs to ask it of."""
+    return Jaxpr(jaxpr)
+
+
+def _inside(made: Made) -> tuple[Jaxpr | None, Any]:
     """The jaxpr that an equation calls, and its own name for one of the equation's outputs."""
-    inner = equation.params.get("jaxpr") or equation.params.get("call_jaxpr")
+    params = made.equation.params
+    inner = params.get("jaxpr") or params.get("call_jaxpr")
     inner = getattr(inner, "jaxpr", inner)
-    if inner is None or len(inner.outvars) != len(equation.outvars):
+    if inner is None or len(inner.outvars) != len(made.equation.outvars):
         return None, None
-    return Jaxpr(inner), inner.outvars[equation.outvars.index(variable)]
+    return opened(inner), inner.outvars[made.place]
 
 
 def _handed_on(equation: Any, place: int) -> Any:
@@ -116,7 +134,7 @@ def _handed_on(equation: Any, place: int) -> Any:
         return None
     for inner in _called(equation):
         if len(inner.outvars) == len(equation.outvars):
-            source = Jaxpr(inner).source(inner.outvars[place])
+            source = opened(inner).source(inner.outvars[place])
             if source in inner.invars:
                 # What a branch or a loop is given besides stands before the operands of its jaxpr.
                 return equation.invars[inner.invars.index(source) - len(inner.invars)]
@@ -165,6 +183,14 @@ JITS = ("jit", "pjit")
 
 NAMING = (*JITS, "device_put", "sharding_constraint", "shard_map")
 """The operations that may name a sharding."""
+
+
+def _output(made: Made) -> Any:
+    """The sharding that an operation names for one of its outputs; None where it says nothing of it."""
+    if made.equation.primitive.name in JITS:  # which may have thousands
+        place = made.equation.params["out_shardings"][made.place]
+        return place if isinstance(place, jax.sharding.Sharding) else None
+    return _outputs(made.equation)[made.place]
 
 
 def _outputs(equation: Any) -> list[Any]:

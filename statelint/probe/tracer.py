@@ -22,7 +22,7 @@ from statelint.probe.blame import unwrap
 from statelint.probe.build import ProbeError, build, pick
 from statelint.probe.calls import Call, Stepper, state_of
 from statelint.probe.flow import flow
-from statelint.probe.jaxprs import shardings, size
+from statelint.probe.jaxprs import opened, shardings, size
 from statelint.probe.states import State, is_aval
 
 Facts = dict[str, Any]
@@ -106,6 +106,7 @@ def trace(
         finally:
             flow.cache_clear()
             shardings.cache_clear()
+            opened.cache_clear()
             size.cache_clear()
             frames.forget()
 

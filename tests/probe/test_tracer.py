@@ -14,6 +14,7 @@ import pytest
 
 from statelint import check, trace
 from statelint.model.trace import StepTrace
+from statelint.probe import jaxprs
 from statelint.probe.tracer import trace as facts_of
 from tests.reality import measure
 
@@ -316,6 +317,15 @@ def test_what_the_treedefs_of_dicts_hold_besides_their_keys() -> None:
         lambda s: type(s)({**s, "c": s["a"]}), lambda: collections.OrderedDict(b=jnp.ones(2), a=jnp.ones(1))
     )
     assert only.code == "SL301"
+
+
+def test_what_a_jit_calls_is_opened_once_for_all_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    monkeypatch.setattr(
+        jaxprs.Jaxpr, "__init__", lambda self, jaxpr: made.append(jaxpr) or setattr(self, "jaxpr", jaxpr)
+    )
+    trace(jax.jit(lambda s: [leaf * 2 for leaf in s]), lambda: [jnp.ones(3) for _ in range(100)])
+    assert 0 < len(made) < 10
 
 
 def test_a_container_that_grows_is_told_of_once() -> None:
