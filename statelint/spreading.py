@@ -44,14 +44,14 @@ def spread(work: Callable[[int], Any], finish: Callable[[], Any], pieces: int, w
     processes = [
         context.Process(target=_work, args=(taking, pipes, at, work, finish), daemon=True) for at in range(workers)
     ]
-    for process in processes:
-        process.start()
-    os.close(taking)
-    for _, sender in pipes:
-        sender.close()
     receivers: list[Connection] = [receiver for receiver, _ in pipes]
     workers_of = {id(receiver): at for at, receiver in enumerate(receivers)}
     with _ending_together(processes):
+        for process in processes:
+            process.start()
+        os.close(taking)
+        for _, sender in pipes:
+            sender.close()
         while receivers:
             for ready in wait(receivers):
                 assert isinstance(ready, Connection)
@@ -63,20 +63,26 @@ def spread(work: Callable[[int], Any], finish: Callable[[], Any], pieces: int, w
             process.join()
 
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
+"""Signals that end a process that does not heed them."""
+
+
 @contextlib.contextmanager
 def _ending_together(processes: Sequence[BaseProcess]) -> Iterator[None]:
     """A signal that ends this process ends those, too: they would notice only when they have something to send."""
 
     def end(number: int, frame: object) -> None:
         for process in processes:
-            process.terminate()
+            if process.pid is not None:
+                process.terminate()
         signal.signal(number, before[signal.Signals(number)] or signal.SIG_DFL)
         signal.raise_signal(number)
 
     if threading.current_thread() is not threading.main_thread():  # the only one that can be told of signals
         yield
         return
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, end) for number in heeded}
     try:
         yield
     finally:
@@ -99,6 +105,9 @@ def _work(
     work: Callable[[int], Any],
     finish: Callable[[], Any],
 ) -> None:
+    for ending in _ENDING:
+        if callable(signal.getsignal(ending)):  # that of the process it was forked off
+            signal.signal(ending, signal.SIG_DFL)
     sender = pipes[at][1]
     for end in (each for pipe in pipes for each in pipe if each is not sender):
         end.close()  # held here, it would hide from others that whom it belongs to is dead

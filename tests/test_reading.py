@@ -300,8 +300,9 @@ def test_a_process_that_dies_is_made_up_for(many: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_what_ends_a_run_ends_its_processes(many: Path, number: signal.Signals) -> None:
     code = (
-        "import sys, time\nfrom statelint import reading\nfrom statelint.cli import main\n"
-        "def wait(*_):\n    print('reads', flush=True)\n    time.sleep(600)\n"
+        f"import os, signal, time\nsignal.signal({number}, signal.SIG_DFL)\n"
+        "from statelint import reading\nfrom statelint.cli import main\n"
+        "def wait(*_):\n    os.write(1, b'reads\\n')\n    time.sleep(600)\n"
         "reading._report = wait\nmain(['--no-cache', '-j2', '--isolated', '.'])\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=many, stdout=subprocess.PIPE, text=True) as run:
