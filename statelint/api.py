@@ -14,6 +14,7 @@ from statelint.inputs import Comments, Texts
 from statelint.model.trace import ProbeSite, StepTrace
 from statelint.options import Options
 from statelint.probe.declare import Where, caller
+from statelint.report.base import counted
 from statelint.scope import Scope
 from statelint.selectors import did_you_mean
 
@@ -114,7 +115,7 @@ def assert_stable(step: Callable[..., Any], state: Any, *args: Any, ignore: Sequ
     checked = _check("assert_stable", step, state, args, ignore, options)
     found = [finding for finding in checked if finding.fails(fail_on)]
     if found:
-        what = f"{len(found)} finding{'s' if len(found) > 1 else ''} in the state of {_name(step)}:"
+        what = f"{counted(len(found), 'finding')} in the state of {_name(step)}:"
         pages = [f"more: statelint rule {code}" for code in sorted({finding.code for finding in found})]
         raise AssertionError("\n".join([what, *map(_line, found), *pages]))
 

@@ -97,10 +97,13 @@ def read_files(paths: Sequence[str], config: Config, buffer: tuple[str, bytes] |
     Raises:
         UsageError: a path is wrong.
     """
-    if buffer is not None:
-        return Files([buffer], [])
+    return read_paths(search(paths, config).files) if buffer is None else Files([buffer], [])
+
+
+def read_paths(paths: Iterable[str]) -> Files:
+    """Files by their paths."""
     found = Files([], [])
-    for path in search(paths, config).files:
+    for path in paths:
         try:
             with open(path, "rb") as stream:
                 found.read.append((path, stream.read()))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +13,7 @@ from statelint import baseline, findings, probing, rules
 from statelint.baseline import Baseline
 from statelint.config import Config, shown
 from statelint.diagnostics import Diagnostic, Edit, Location, Related
-from statelint.inputs import Comments, Texts, read_files, read_sources
+from statelint.inputs import Comments, Texts, read_files, read_paths, read_sources
 from statelint.model.trace import LeafTrace, StepTrace
 from statelint.options import Options, UsageError
 from statelint.probing import Declared, Outcome
@@ -115,7 +113,7 @@ def run_probes(declared: Sequence[Declared], config: Config, options: Options) -
     paths = _Paths(())
     traced = [paths.apply(finding) for outcome in outcomes for finding in _judge(outcome, config)]
     held = list(filter(scope.holds, traced))
-    files = _readable(sorted({finding.location.path for finding in held}))
+    files = read_paths(sorted({finding.location.path for finding in held})).read
     readings = read_sources(files, config, options)
     comments = Comments(texts := Texts(files), readings)
     seen = (each for report in readings for each in report.findings if scope.holds(each))
@@ -127,15 +125,6 @@ def run_probes(declared: Sequence[Declared], config: Config, options: Options) -
         probes=tuple(_probe_report(outcome, paths) for outcome in outcomes),
         source=texts.lines,
     )
-
-
-def _readable(paths: Iterable[str]) -> list[tuple[str, bytes]]:
-    """Those of these files that can be read, by path and content."""
-    files: list[tuple[str, bytes]] = []
-    for path in paths:
-        with contextlib.suppress(OSError):
-            files.append((path, Path(path).read_bytes()))
-    return files
 
 
 def _editor(files: Sequence[tuple[str, bytes]]) -> Callable[[Diagnostic], Sequence[Edit]]:

@@ -170,11 +170,12 @@ class Stepper:
     Args:
         argnums: which positional arguments of the step the state is; several for a state that is a tuple of them.
         returns: where the state stands in the step's result; None: it is looked for.
-        is_compiling: compile each call; not once XLA has refused one.
+        is_compiling: compile the calls that have something to tell; none once XLA has refused one.
 
     Attributes:
         where: the state's place in the step's result, as the last call showed it; with several argnums, that of each.
         uncompiled: why XLA refused a call.
+        compiled: how many calls XLA was given.
     """
 
     where: Sequence[tuple[int | str, ...]] = ((),)
@@ -275,9 +276,10 @@ class Stepper:
     def _compiled(
         self, call: Call, function: Callable[..., Any], placeholders: Sequence[Any]
     ) -> compiling.Program | None:
+        if not self.is_compiling or self.uncompiled is not None:
+            return None
         is_placed = any(aval.sharding is not None for aval in placeholders) or shardings(call.jaxpr.jaxpr)
-        is_told = self.compiled >= COMPILED and not is_placed
-        if not self.is_compiling or self.uncompiled is not None or is_told:
+        if self.compiled >= COMPILED and not is_placed:
             return None
         self.compiled += 1
         try:

@@ -43,9 +43,8 @@ def program(
     Raises:
         Exception: whatever XLA refuses.
     """
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore"):
         # Of donated buffers that are not usable the ledger speaks.
-        warnings.simplefilter("ignore")
         jitted = jax.jit(function, donate_argnums=tuple(donated), keep_unused=keep_unused)
         compiled = jitted.trace(*inputs).lower().compile()
     taken = _said(lambda: compiled.input_shardings)

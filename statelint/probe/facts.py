@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -17,7 +17,7 @@ from statelint.probe.build import way
 from statelint.probe.calls import Call
 from statelint.probe.nodes import Node, makes_aux
 from statelint.probe.sharing import Sharing
-from statelint.probe.states import differences, equal, is_aval, same
+from statelint.probe.states import Difference, differences, equal, is_aval, same
 
 if TYPE_CHECKING:
     from statelint.probe.tracer import Loop, Tracer
@@ -152,13 +152,13 @@ class Words:
         """What call 1 does with the value of a leaf."""
         if self.first is None:
             return {}
-        passes = self.first.passes(place, path)
+        passes, drawn_again = self.first.passes(place, path), self.first.draws_again(place)
         return {
             "passed": passes,
             "read": self.first.reads(place, passes=passes),
             "raw_key": self.first.makes_key_of(place),
-            "drawn_again": self.first.draws_again(place),
-            "used": self.first.used_at(place) if self.first.draws_again(place) else None,
+            "drawn_again": drawn_again,
+            "used": self.first.used_at(place) if drawn_again else None,
             "donated": place in self.first.lost,
             "lost": self.first.lost.get(place),
         }
@@ -258,12 +258,20 @@ class Words:
 
     def _structure(self) -> Iterator[Facts]:
         seen: set[str] = set()
-        for number, call in enumerate(self.calls, start=1):
-            for path, before, after, node in differences(call.before.root, call.after.root):
+        for number, differing in self._differing.items():
+            for path, before, after, node in differing:
                 if path not in seen and self._told_as[path] == path:
                     seen.add(path)
                     produced = self.step_code.sets(node) or self.step_code.result()
                     yield {"call": number, "path": path, "before": before, "after": after, "produced": produced}
+
+    @functools.cached_property
+    def _differing(self) -> dict[int, list[Difference]]:
+        """By the number of a call, where the trees before and after it differ in structure."""
+        return {
+            number: list(differences(call.before.root, call.after.root))
+            for number, call in enumerate(self.calls, start=1)
+        }
 
     @functools.cached_property
     def _told_as(self) -> dict[str, str]:
@@ -272,8 +280,8 @@ class Words:
         """
         first: dict[str, tuple[int, str]] = {}
         told: dict[str, str] = {}
-        for number, call in enumerate(self.calls, start=1):
-            for path, _, _, node in differences(call.before.root, call.after.root):
+        for number, differing in self._differing.items():
+            for path, _, _, node in differing:
                 since, one = first.setdefault(node.parent.path if node.parent else "", (number, path))
                 told.setdefault(path, path if since == number else one)
         return told
@@ -306,7 +314,7 @@ class Words:
         for number, call in enumerate(self.calls, start=1):
             if any(call.after.key_equals(earlier.before) for earlier in self.calls[:number]):
                 continue
-            for change in (*call.before.changes_to(call.after), *_of_nodes(call)):
+            for change in (*call.before.changes_to(call.after), *_of_nodes(call, self._differing[number])):
                 path = self._told_as.get(change[0], change[0])
                 yield _extra(number + 1, (path, *change[1:]), produced)
         for change in self._of_restore():
@@ -327,9 +335,9 @@ def _extra(call: int | None, change: Change, lines: dict[str, Any]) -> Facts:
     return {"call": call, "path": path, "before": before, "after": after, "is_move": is_move, "at": lines.get(path)}
 
 
-def _of_nodes(call: Call) -> Iterator[Change]:
+def _of_nodes(call: Call, differing: Sequence[Difference]) -> Iterator[Change]:
     """What a call changes of the treedef: nodes, then static fields."""
-    for path, before, after, _ in differences(call.before.root, call.after.root):
+    for path, before, after, _ in differing:
         yield path, before or "nothing", after or "nothing", False
     twins = {node.path: node for node in call.after.root.walk()}
     for node in call.before.root.walk():

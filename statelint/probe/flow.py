@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from statelint.probe.jaxprs import is_literal
+from statelint.probe.jaxprs import is_literal, opened
 
 
 class Key(NamedTuple):
@@ -59,20 +59,16 @@ def flow(jaxpr: Any) -> Flow:
     origins = _Origins(jaxpr)
     found = Flow([], set(), set(), set(), [])
     for equation in jaxpr.eqns:
-        named = [variable for variable in equation.invars if not is_literal(variable)]
-        if equation.primitive.name in _KEY_TO_KEY:
+        if (inside := _of_equation(equation)) is None:
+            named = [variable for variable in equation.invars if not is_literal(variable)]
             found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
-            _note_key(equation, stands_for, key_of, found, origins)
-            continue
-        inside = _of_equation(equation)
-        if equation.primitive.name in _MIXING and _may_be_key(equation.outvars[0]):
-            found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
-            _note_mixed(equation, key_of, found, origins)
-            continue
-        if inside is None:
-            # Nearly all of them; whatever is known of an input ends here.
-            found.reads.update(stands_for[variable] for variable in named if variable in stands_for)
-            found.draws.update(key_of[variable] for variable in named if variable in key_of)
+            if equation.primitive.name in _KEY_TO_KEY:
+                _note_key(equation, stands_for, key_of, found, origins)
+            elif equation.primitive.name in _MIXING and _may_be_key(equation.outvars[0]):
+                _note_mixed(equation, key_of, found, origins)
+            else:
+                # Nearly all of them; whatever is known of an input ends here.
+                found.draws.update(key_of[variable] for variable in named if variable in key_of)
             continue
         places = [None if is_literal(variable) else stands_for.get(variable) for variable in equation.invars]
         for of_all, of_this in ((found.reads, inside.reads), (found.keys, inside.keys)):
@@ -144,10 +140,7 @@ class _Origins:
 
     def __init__(self, jaxpr: Any) -> None:
         self.jaxpr = jaxpr
-
-    @functools.cached_property
-    def _makers(self) -> dict[Any, Any]:
-        return {variable: equation for equation in self.jaxpr.eqns for variable in equation.outvars}
+        self.opened = opened(jaxpr)
 
     def of(self, variables: Sequence[Any]) -> frozenset[int]:
         """The places of the inputs that these depend on."""
@@ -158,8 +151,8 @@ class _Origins:
             if is_literal(variable) or variable in seen:
                 continue
             seen.add(variable)
-            if variable in self._makers:
-                waiting += self._makers[variable].invars
+            if (made := self.opened.maker(variable)) is not None:
+                waiting += made.equation.invars
         return frozenset(place for place, variable in enumerate(self.jaxpr.invars) if variable in seen)
 
     def in_any_turn(self, places: frozenset[int], consts: int, carried: int) -> frozenset[int]:

@@ -36,7 +36,8 @@ class Jaxpr:
             for place, variable in enumerate(equation.outvars)
         }
 
-    def _maker(self, variable: Any) -> Made | None:
+    def maker(self, variable: Any) -> Made | None:
+        """What makes a variable; None for an input or a literal."""
         return None if is_literal(variable) else self._makers.get(variable)
 
     def operation(self, variable: Any) -> list[frames.Place]:
@@ -44,7 +45,7 @@ class Jaxpr:
 
         A jitted step is one operation, called by us; its own operations carry the user's frames.
         """
-        if (made := self._maker(variable)) is None:
+        if (made := self.maker(variable)) is None:
             return []
         if places := frames.of_operation(made.equation.source_info):
             return places
@@ -65,14 +66,14 @@ class Jaxpr:
 
     def library(self, variable: Any) -> frames.Place | None:
         """The line of a library at which the operation that made a variable stands, where it stands in one."""
-        if (made := self._maker(variable)) is None:
+        if (made := self.maker(variable)) is None:
             return None
         inner, name = _inside(made)
         return (inner.library(name) if inner else None) or frames.of_library(made.equation.source_info)
 
     def placed(self, variable: Any) -> Any:
         """The sharding that an eager factory commits a variable to, as far as it says so."""
-        made = self._maker(variable)
+        made = self.maker(variable)
         if made is not None and made.equation.primitive.name == "device_put":
             target = made.equation.params["devices"][made.place]
             return jax.sharding.SingleDeviceSharding(target) if isinstance(target, jax.Device) else target
@@ -81,7 +82,7 @@ class Jaxpr:
 
     def sharded(self, variable: Any) -> Any:
         """The sharding that the operation which made a variable names for it, over the axes of a mesh."""
-        if (made := self._maker(variable)) is None:
+        if (made := self.maker(variable)) is None:
             return None
         place = _output(made)
         if place is None:
@@ -102,7 +103,7 @@ class Jaxpr:
 
     def source(self, variable: Any) -> Any:
         """The variable whose buffer an eager one may be."""
-        while (made := self._maker(variable)) is not None:
+        while (made := self.maker(variable)) is not None:
             operand = _handed_on(made.equation, made.place)
             if operand is None:
                 break
@@ -114,6 +115,12 @@ class Jaxpr:
 def opened(jaxpr: Any) -> Jaxpr:
     """An open jaxpr that is called. Cached until a probe is done: a step may have thousands of outputs to ask it of."""
     return Jaxpr(jaxpr)
+
+
+def forget() -> None:
+    """Drop what is known of jaxprs: a probe is done."""
+    for known in (opened, shardings, size):
+        known.cache_clear()
 
 
 def _inside(made: Made) -> tuple[Jaxpr | None, Any]:

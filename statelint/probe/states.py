@@ -122,8 +122,12 @@ def equal(one: Any, other: Any) -> bool | None:
         return None
 
 
-def differences(before: Node, after: Node) -> Iterator[tuple[str, str | None, str | None, Node]]:
-    """Where two trees differ in structure: path, before and after in words, and the node to look for in the source."""
+Difference = tuple[str, str | None, str | None, Node]
+"""Path, before and after in words, and the node to look for in the source."""
+
+
+def differences(before: Node, after: Node) -> Iterator[Difference]:
+    """Where two trees differ in structure."""
     one_is_leaf = (before.children is None) != (after.children is None)
     if one_is_leaf or (before.children is not None and before.kind is not after.kind):
         yield before.path, _in_words(before, after), _in_words(after, before), after

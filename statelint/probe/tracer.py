@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 import jax
 
-from statelint.probe import classes, frames, leaves, placement, spelling
+from statelint.probe import classes, frames, jaxprs, leaves, placement, spelling
 from statelint.probe.adapters import Adapter, adapter_for, is_jit
 from statelint.probe.blame import unwrap
 from statelint.probe.build import ProbeError, build, pick
 from statelint.probe.calls import Call, Stepper, state_of
 from statelint.probe.flow import flow
-from statelint.probe.jaxprs import opened, shardings, size
+from statelint.probe.jaxprs import size
 from statelint.probe.states import State, is_aval
 
 Facts = dict[str, Any]
@@ -105,9 +105,7 @@ def trace(
             return tracer.facts(restore=restore, measure=measure)
         finally:
             flow.cache_clear()
-            shardings.cache_clear()
-            opened.cache_clear()
-            size.cache_clear()
+            jaxprs.forget()
             frames.forget()
 
 

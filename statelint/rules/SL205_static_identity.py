@@ -10,7 +10,7 @@ probe builds the state twice and compares; the source rule looks at states that 
 The treedef is compared by `==`, and two lambdas, two partials, two `optax.adam(1e-3)` and two NaNs are never
 equal. Each rebuilt state is another treedef: one more trace and compile each time.
 
-It is an error where the step makes the value anew, so that every step compiles. It is a warning where only the function
+It is an error where the step makes the value anew, so that every step compiles. It is advice where only the function
 that builds the state does: a program that calls it once compiles once, and pays for each further state, such as the
 fresh one that a checkpoint is restored into.
 

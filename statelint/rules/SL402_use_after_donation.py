@@ -48,7 +48,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Related, Severity
-from statelint.model.source import DonatedRead
+from statelint.model.callsites import DonatedRead
 from statelint.rules import Rule
 
 RULE = Rule("SL402", "use-after-donation", Severity.ERROR)

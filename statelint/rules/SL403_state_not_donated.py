@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import JitSite
+from statelint.model.callsites import JitSite
 from statelint.model.trace import StepTrace
 from statelint.rules import Rule
 

@@ -55,7 +55,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import JitSite
+from statelint.model.callsites import JitSite
 from statelint.rules import Rule
 
 RULE = Rule("SL501", "jit-per-call", Severity.ERROR)

@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import StaticArgument
+from statelint.model.callsites import StaticArgument
 from statelint.rules import Rule
 
 RULE = Rule("SL502", "varying-static-argument", Severity.ERROR)

@@ -38,7 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Severity
-from statelint.model.source import Kind, StaticArgument
+from statelint.model.callsites import StaticArgument
+from statelint.model.source import Kind
 from statelint.rules import Rule
 
 RULE = Rule("SL503", "unhashable-static-argument", Severity.ERROR)

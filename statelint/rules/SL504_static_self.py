@@ -54,7 +54,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from statelint.diagnostics import Diagnostic, Fix, Related, Severity
-from statelint.model.source import StaleAttribute
+from statelint.model.callsites import StaleAttribute
 from statelint.rules import Rule
 
 RULE = Rule("SL504", "static-self", Severity.ERROR)

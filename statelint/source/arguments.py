@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from statelint.model.source import Kind, StaticArgument
+from statelint.model.callsites import StaticArgument
+from statelint.model.source import Kind
 from statelint.source import arrays, flavours
 from statelint.source.calling import Calling
 from statelint.source.paths import RAISES

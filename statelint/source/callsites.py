@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 
 from statelint.diagnostics import Location
+from statelint.model.callsites import DonatedRead, JitSite, StaleAttribute, StaticArgument
 from statelint.model.names import Names
-from statelint.model.source import DonatedRead, JitSite, StaleAttribute, StaticArgument, SyntaxFault
+from statelint.model.source import SyntaxFault
 from statelint.source import arguments, flow, jitting, methods
 from statelint.source.calling import Calling
 from statelint.source.outline import TOO_DEEP, Outline

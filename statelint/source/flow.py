@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from statelint.model.source import DonatedRead
+from statelint.model.callsites import DonatedRead
 from statelint.source.lifetimes import HOST, Donation, State, Value, merge
 from statelint.source.paths import METADATA, METADATA_FUNCTIONS, RAISES, Path, is_host, path_of, paths_in, tops
 from statelint.source.sites import Def, JitCall, Sites

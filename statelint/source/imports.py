@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from statelint.source.walking import first_line
+
 MODULES = ("jax", "jax.numpy", "jax.random", "flax.struct", "equinox", "dataclasses")
 """Those that the edits of rules may name in braces; what a user has in braces is left alone."""
 
@@ -32,7 +34,7 @@ class Imports:
 
     def __init__(self, tree: ast.Module) -> None:
         self._body = tree.body
-        self._lines = [_first_line(statement) for statement in tree.body]
+        self._lines = [first_line(statement) for statement in tree.body]
         self._all = _by_name(_bindings(tree.body))
         self._top = _by_name(_bindings(tree.body, inside=False))
         self._imported = list(_imports_of(tree.body))
@@ -79,7 +81,7 @@ class Imports:
                 last = _line_end(body, index)
             else:
                 break
-        return kin or last or _first_line(body[0]) - 1
+        return kin or last or first_line(body[0]) - 1
 
 
 class _Scope(msgspec.Struct, frozen=True):
@@ -130,11 +132,6 @@ def _is_docstring(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Constant(value=str())):
             return True
     return False
-
-
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
 
 
 def _line_end(body: list[ast.stmt], index: int) -> int:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from statelint.diagnostics import Edit, Location
+from statelint.model.callsites import Again, JitSite, Wraps
 from statelint.model.names import Names, is_step
-from statelint.model.source import Again, JitSite, Wraps
 from statelint.source import flavours
 from statelint.source.calling import Calling
 from statelint.source.rewrites import jitted_outside

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from statelint.model.source import StaleAttribute
+from statelint.model.callsites import StaleAttribute
 from statelint.source.sites import Def, Jit, Sites, method_of, own_nodes
 from statelint.source.terms import dotted
 from statelint.source.tree import parameters

@@ -121,7 +121,7 @@ class Project:
 
     def _is_about_jax(self, path: str) -> bool:
         text = self._content(place(path))
-        return text is not None and mentions_jax(text.content.encode(errors="replace"))
+        return text is not None and _says_jax(text)
 
     def _parts(self, outline: Outline) -> Iterator[object]:
         yield from self.index.classes(outline)
@@ -194,10 +194,14 @@ class Project:
         at = self.index.home(path)
         self.index.looked_at.setdefault(text.path, set()).update(at.looked_at)
         try:
-            within = whole or mentions_jax(text.content.encode(errors="replace"))  # a class may be registered there
+            within = whole or _says_jax(text)  # a class may be registered there
             return draw(text, tree, at.module, self.names, is_package=at.is_package, in_functions=within)
         except RecursionError:
             return SyntaxFault(Location(text.path, 1), TOO_DEEP)
+
+
+def _says_jax(text: Text) -> bool:
+    return mentions_jax(text.content.encode(errors="replace"))
 
 
 def _passed_by(path: str, data: bytes, *, screen: bool) -> Reading:

@@ -9,6 +9,7 @@ from collections.abc import Set
 from statelint.diagnostics import Edit, Location, insert_before, replace
 from statelint.source.text import Text
 from statelint.source.tree import Tree, name_of
+from statelint.source.walking import first_line
 
 
 def split_key(
@@ -34,7 +35,7 @@ def split_key(
         return ()
     else:
         new = "key"
-    line = _first_line(using)
+    line = first_line(using)
     before = text.lines[line - 1]
     indent = before[: len(before) - len(before.lstrip())]
     if len(indent) != using.col_offset:
@@ -53,17 +54,12 @@ def _statement(step: ast.FunctionDef, node: ast.AST) -> ast.stmt | None:
     return next((each for each in step.body if any(inner is node for inner in ast.walk(each))), None)
 
 
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
-
-
 def jitted_outside(tree: Tree, site: ast.AST, inside: str, text: Text) -> tuple[Edit, ...]:
     """A jit made once, before the function or class in which it is called; none where it needs what only that knows."""
     top = next((child for parent, child in tree.around(site) if parent is tree.module), None)
     if not isinstance(site, ast.Call) or not isinstance(top, ast.stmt) or site.end_lineno != site.lineno:
         return ()
-    line = _first_line(top)
+    line = first_line(top)
     names = [node for node in ast.walk(site) if isinstance(node, ast.Name)]
     if not all(_is_known(tree, node, site, line) for node in names):
         return ()

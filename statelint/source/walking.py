@@ -56,3 +56,9 @@ def walk(nodes: Iterable[ast.AST], kinds: frozenset[type] = HOLDING) -> Iterator
         node = stack.pop()
         yield node
         stack += below(node, kinds)
+
+
+def first_line(statement: ast.stmt) -> int:
+    """The line on which a statement begins, its decorators among it."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

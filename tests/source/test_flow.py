@@ -6,8 +6,8 @@ import textwrap
 
 import pytest
 
+from statelint.model.callsites import DonatedRead
 from statelint.model.names import Names
-from statelint.model.source import DonatedRead
 from statelint.source.project import Project
 
 HEAD = """

@@ -6,8 +6,9 @@ import textwrap
 
 import pytest
 
+from statelint.model.callsites import JitSite, StaleAttribute, StaticArgument
 from statelint.model.names import Names
-from statelint.model.source import JitSite, Kind, StaleAttribute, StaticArgument
+from statelint.model.source import Kind
 from statelint.source.project import Project
 
 HEAD = """
